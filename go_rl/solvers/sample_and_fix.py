@@ -9,8 +9,8 @@ the chip graph forces, tree search decides.
 Both have a form that is the paper's: block by block, in topological order, from domains that
 propagation keeps. A choice that turns out to have no legal completion is taken back and another one
 drawn, so that SAMPLE draws a chip with probability P[v, c] / sum of P[v, c'] over the chips c' that
-have one, given the chips before. Where that takes too many contradictions, the cuts of the order
-that the distributions suggest step in; `Samples.means` says so.
+have one, given the chips before. After too many contradictions it starts anew, some times, and then
+gives up: what the policy is credited for is its own draw, never another search's.
 """
 
 from __future__ import annotations
@@ -47,8 +47,9 @@ class SolverOptions:
     full_failures: int = 20_000
     """Contradictions in the last attempt, when no linear order has a legal cut."""
     nodewise_failures: int = 200
-    """Contradictions, node by node, before another start that leaves no gaps between chips, and
-    after as many again before cuts of the order that the distributions suggest."""
+    """Contradictions, node by node, before another start."""
+    nodewise_starts: int = 5
+    """Starts, node by node, before giving up; every second one leaves no gaps between chips."""
     threads: int | None = None
     """Threads for a batch; None: one for each core."""
 
@@ -57,6 +58,12 @@ class SolverOptions:
         """Failures of each start of the tree search, and whether it leaves no gaps."""
         quick = self.quick_failures
         return (quick, False), (quick, True), (self.full_failures, False)
+
+    @property
+    def nodewise_efforts(self) -> tuple[tuple[int, bool], ...]:
+        """The same, node by node."""
+        starts = range(self.nodewise_starts)
+        return tuple((self.nodewise_failures, start % 2 == 1) for start in starts)
 
 
 @dataclass
@@ -115,15 +122,7 @@ class ProposalSearch:
     ) -> SearchVerdict:
         """Return a verdict and [M] proposed chips where each is legal after those
         before; then the other blocks drawn one after the other."""
-        failures, full = self.options.nodewise_failures, self.options.full_failures
-        verdict, found = self._stubborn(
-            proposal, log_probs, random, ((failures, False), (failures, True))
-        )
-        if verdict == FOUND:
-            return verdict, found
-        for cuts in self._cuts(order_of(self.net, *chip_moments(log_probs)), log_probs, best=False):
-            return FOUND, self._drawn(cuts, random)
-        return self._stubborn(proposal, log_probs, random, ((full, False),))
+        return self._stubborn(proposal, log_probs, random, self.options.nodewise_efforts)
 
     def fix(
         self,

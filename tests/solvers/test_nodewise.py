@@ -1,4 +1,5 @@
-"""SAMPLE and FIX node by node: the exact conditional distribution, honest masks, always legal."""
+"""SAMPLE and FIX node by node: the exact conditional distribution, honest masks, always legal or
+given up."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -10,8 +11,8 @@ from reference.random_rings import random_ring
 from reference.ring_rules import Partition, copied_by, partitions
 from reference.small_rings import ring_problem
 
-from go_rl.core import Problem
-from go_rl.core.evaluation import Means
+from go_rl.core import Problem, Status
+from go_rl.core.evaluation import STATUS_CODES, Means
 from go_rl.solvers import RingSolver
 from go_rl.solvers.replication import place_copies, replicas_of
 from go_rl.verify.rules import legal
@@ -109,15 +110,17 @@ def test_fix_keeps_legal_partitions_and_makes_any_proposal_legal():
 
 
 @pytest.mark.usefixtures("unchecked_types")
-def test_every_sample_of_larger_rings_is_legal_and_seeds_are_obeyed():
+def test_larger_rings_have_legal_samples_or_give_up_and_seeds_are_obeyed():
+    """Confident distributions may have no legal completion in reach of the strict rules."""
     for seed in range(12):
         rules = ("strict", "default", "relay", "replicate")[seed % 4]
         problem = layered_ring(seed, 60, (4, 8, 16)[seed % 3], rules)
         solver = RingSolver(problem)
         log_probs = 4 * distributions(seed, problem)
         first, again = (solver.sample(log_probs, 8, seed=seed, nodewise=True) for _ in range(2))
-        assert first.ok.all()
+        assert first.ok.all() or rules == "strict"
+        assert (first.ok | (first.status == STATUS_CODES.index(Status.GAVE_UP))).all()
         assert (first.device == again.device).all()
-        for device in first.device:
+        for device in first.device[first.ok]:
             home, present = place_copies(problem, solver.instance.replicated, device)
             assert legal(problem, home, replicas_of(home, present)) == ()

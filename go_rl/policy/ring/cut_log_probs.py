@@ -23,8 +23,9 @@ from go_rl.policy.config import MAX_CHIPS
 
 NONE = -1e30
 """Log-mass of nothing; finite, so that gradients stay so."""
-ROWS = (8, 16, 36, MAX_CHIPS)
-"""Numbers of chips that windows are made for: each row costs time, each number a compilation."""
+ROWS = (0, 8, 16, 36, MAX_CHIPS)
+"""Numbers of chips that windows are made for: each row costs time, each number a compilation; none
+where nothing is drawn as cuts."""
 
 
 class CutWindows(NamedTuple):

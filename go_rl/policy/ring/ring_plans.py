@@ -125,7 +125,8 @@ class RingPlans(PlanDecoder):
         padded, count, chosen = self.padded, len(rollouts.reward), proposed.chosen
         rows, units, chips = len(padded.real), padded.num_units, padded.num_devices
         place = jnp.broadcast_to(proposed.place, (count, rows))
-        windows = blank_windows(count, rows, chips)
+        drawn_as_cuts = not self.solver.endswith("-nodes")
+        windows = blank_windows(count, rows, chips if drawn_as_cuts else 0)
         cuts = np.zeros((count, windows.final.shape[1] + 1), np.int32)
         by_cuts = np.zeros(count, np.bool_)
         possible = np.zeros((count, rows, MAX_CHIPS), np.bool_)

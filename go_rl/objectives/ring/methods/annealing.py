@@ -46,7 +46,9 @@ class Annealing:
         workspace, progress = ring_workspace(problem), Progress(budget)
         incumbent = Incumbent(workspace, progress)
         rng = np.random.default_rng(seed)
-        start = workspace.work_fill if self.start is None else self.start
+        start = self.start
+        if start is None:  # node by node, FIX may find no way from the fill to a legal plan
+            start = workspace.reference.device[0] if self.nodewise else workspace.work_fill
         legal, evaluation, fidelity = workspace.repair(start, seed, self.nodewise)
         incumbent.offer(legal, evaluation, fidelity)
         current = None if legal is None else legal.device[0]
