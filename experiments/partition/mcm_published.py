@@ -2,9 +2,9 @@
 
 Run: ``python -m experiments.partition.mcm_published [--weights FILE ...] [--samples 2000]``.
 Weights are those of ``mcm-published-0`` to ``-2`` in ``experiments/learning/long.toml``. All
-methods go through the same solver, node by node, which gives up where it meets too many
-contradictions, but for the project's own form, an order cut by dynamic programming. ``--split test``: families that have no part in choosing weights. Seed i takes
-the i-th weights.
+methods go through the same solver, node by node, which gives up after too many contradictions, but
+for the project's own form, an order cut by dynamic programming. ``--split test``: families that
+have no part in choosing weights. Seed i takes the i-th weights.
 """
 
 from __future__ import annotations
