@@ -47,7 +47,7 @@ DATA ?= ../shared/data
 bench: $(STAMP)
 	for script in readers.cost_analysis_agreement partition.mcm_transfer partition.mcm_rivals \
 	  placement.makespan_scale kernels.kernel_cost_model kernels.kernel_ranks \
-	  learning.learned_rewards learning.control_arms tuning.kernel_autotuner; do \
+	  tuning.kernel_autotuner; do \
 	  echo "== $$script"; $(BIN)/python -m experiments.$$script; done
 	for script in simulate.allocator placement.dnn_partitioning partition.ring_quality \
 	  partition.solver_speed; do \

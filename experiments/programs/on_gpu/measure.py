@@ -8,8 +8,7 @@ OUT gets, part by part, each ended when its share of the seconds is spent:
 - ``operators/KIND.csv.gz``: operators of the kinds of NeuSight's tables in float32, their sizes
   drawn anew, as ``go-rl train operators`` reads them;
 - ``networks.json``: milliseconds of each network, eager and replayed as one CUDA graph, by type;
-- ``typed/TYPE/KIND.csv.gz``: other operators, each in all types, and fused attention;
-- ``kernels.csv.gz``: names and microseconds of the kernels that operators launch.
+- ``typed/TYPE/KIND.csv.gz``: other operators, each in all types, and fused attention.
 
 What is measured is alone on the machine. ``--tiny`` tries all parts on a processor.
 """
@@ -30,7 +29,6 @@ from typing import Any, NamedTuple
 import torch
 
 sys.path.insert(0, str(Path(__file__).parent))
-from kernel_names import kernels
 from network_times import networks
 from operator_cases import Case, attention_cases, cases
 from tables import Tables
@@ -225,16 +223,6 @@ def whole_networks(options: Options, until: float) -> None:
     networks(options.names, write, until)
 
 
-def kernel_table(options: Options, until: float) -> None:
-    """Kernels of the operators of both lists."""
-    lists = (
-        (cases(random.Random(0), options.limit), ("float32",)),
-        (cases(random.Random(1), options.limit, MULTIPLES), TYPES[1:]),
-        (attention_cases(random.Random(2), options.attention_limit), ("bfloat16", "float32")),
-    )
-    kernels(options.out, lists, until)
-
-
 def _write(options: Options, name: str, document: dict[str, Any]) -> None:
     (options.out / name).write_text(json.dumps({**options.facts, **document}, indent=1))
 
@@ -246,7 +234,6 @@ PARTS: dict[str, tuple[float, Callable[[Options, float], None]]] = {
     "networks": (90, whole_networks),
     "typed": (80, typed),
     "attention": (25, attention),
-    "kernels": (30, kernel_table),
 }
 """Parts in the order in which they run: share of the seconds, and what measures."""
 
