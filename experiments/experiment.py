@@ -48,7 +48,7 @@ class Script(ABC):
 
     @property
     def module(self) -> str:
-        """Module of the script, such as ``experiments.partition.mcm_rivals``."""
+        """Module of the script, such as ``experiments.partition.mcm_transfer``."""
         path = Path(inspect.getfile(type(self))).resolve()
         return ".".join(path.relative_to(ROOT).with_suffix("").parts)
 

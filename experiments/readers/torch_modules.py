@@ -11,7 +11,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from experiments.readers.torch_blocks import MOBILENET_BLOCKS
+from experiments.readers.torch_counts import MOBILENET_BLOCKS
 
 Made = tuple[nn.Module, tuple[Any, ...]]
 """A module and its arguments."""
