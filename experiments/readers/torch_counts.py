@@ -15,7 +15,8 @@ MOBILENET_BLOCKS = (
     (80, 3, 184, 80, 0, "h", 1), (80, 3, 480, 112, 1, "h", 1), (112, 3, 672, 112, 1, "h", 1),
     (112, 5, 672, 160, 1, "h", 2), (160, 5, 960, 160, 1, "h", 1), (160, 5, 960, 160, 1, "h", 1),
 )  # fmt: skip
-"""Of MobileNet-v3 large (Howard et al., 2019, table 1): inputs, kernel, width, outputs, squeeze and excitation, activation, stride."""
+"""Of MobileNet-v3 large (Howard et al., 2019, table 1): inputs, kernel, width, outputs, squeeze and
+excitation, activation, stride."""
 
 
 def taps(size: int, kernel: int, stride: int = 1, padding: int = 0) -> tuple[int, int]:

@@ -8,7 +8,7 @@ OUT gets, part by part, each ended when its share of the seconds is spent:
 - ``operators/KIND.csv.gz``: operators of the kinds of NeuSight's tables in float32, their sizes
   drawn anew, as ``go-rl train operators`` reads them;
 - ``networks.json``: milliseconds of each network, eager and replayed as one CUDA graph, by type;
-- ``typed/TYPE/KIND.csv.gz``: other operators, each in all types, and fused attention.
+- ``typed/TYPE/KIND.csv.gz``: other operators, each in all types.
 
 What is measured is alone on the machine. ``--tiny`` tries all parts on a processor.
 """
@@ -30,7 +30,7 @@ import torch
 
 sys.path.insert(0, str(Path(__file__).parent))
 from network_times import networks
-from operator_cases import Case, attention_cases, cases
+from operator_cases import Case, cases
 from tables import Tables
 from timing import (
     DEVICE,
@@ -43,8 +43,8 @@ from timing import (
     synchronize,
 )
 
-TINY, TINY_ATTENTION = 1e-5, 1e-3
-"""Shares of the largest sizes on a processor."""
+TINY = 1e-5
+"""Share of the largest sizes on a processor."""
 MULTIPLES = (1, 8, 64)
 """Multiples of which sizes are in other types: tensor cores read aligned rows only."""
 FLUSH = 15.0
@@ -58,7 +58,6 @@ class Options(NamedTuple):
     facts: dict[str, Any]
     limit: float
     """Share of the largest sizes."""
-    attention_limit: float
     names: list[str]
     """Networks; all where none is named."""
 
@@ -76,8 +75,7 @@ def main() -> None:
         parser.error("PyTorch sees no GPU here; --tiny tries the script on a processor")
     given.out.mkdir(parents=True, exist_ok=True)
     torch.backends.cudnn.benchmark = False
-    limits = (TINY, TINY_ATTENTION) if given.tiny else (1.0, 1.0)
-    options = Options(given.out, _facts(), *limits, given.networks)
+    options = Options(given.out, _facts(), TINY if given.tiny else 1.0, given.networks)
     print(options.facts, flush=True)
     began, whole = time.time(), sum(PARTS[each][0] for each in given.parts)
     until = began
@@ -177,13 +175,6 @@ def typed(options: Options, until: float) -> None:
     )
 
 
-def attention(options: Options, until: float) -> None:
-    """Fused attention in every type in which it is used."""
-    drawn = attention_cases(random.Random(2), options.attention_limit)
-    types = ("bfloat16", "float16", "float32")
-    _time_all(options, drawn, types, "typed/{type}", until)
-
-
 def _time_all(
     options: Options, drawn: Iterator[Case], types: tuple[str, ...], folder: str, until: float
 ) -> None:
@@ -233,7 +224,6 @@ PARTS: dict[str, tuple[float, Callable[[Options, float], None]]] = {
     "operators": (90, operators),
     "networks": (90, whole_networks),
     "typed": (80, typed),
-    "attention": (25, attention),
 }
 """Parts in the order in which they run: share of the seconds, and what measures."""
 
