@@ -167,8 +167,8 @@ def page(rows: Sequence[Row], options: ExampleAgents) -> str:
         "shaped reward, the settings of the examples. Throughput over the compiler heuristic's: "
         "mean of the seeds (least to greatest). *Uniform*: moves drawn from the masks. "
         f"*Untrained*, *trained*: {DRAWN} episodes drawn from the policy.\n\n"
-        "The settings were chosen on seeds 0, 11 and 12, which are not shown, after a first form of "
-        "*one file* had learned nothing on seed 1 (0.393): it also averaged over moves that the "
+        "The settings were chosen on seeds 0, 11 and 12, which are not shown, after a first form "
+        "of *one file* had learned nothing on seed 1 (0.393): it also averaged over moves that the "
         "mask leaves no choice about, as MaskablePPO does, and these are most moves once the last "
         "chip is reached.\n\n" + "\n".join(table_lines(heads, lines))
     )

@@ -1,4 +1,4 @@
-"""Twelve networks of PyTorch read through three doors, and counted by hand.
+"""Twelve networks of PyTorch read through three doors.
 
 Run: ``python -m experiments.readers.torch_readings FOLDER [--only unet lstm]``. Each network is
 exported unless it is there: as a ``.pt2`` archive, as one decomposed to core ATen, and as ONNX (not
@@ -23,7 +23,7 @@ from experiments.experiment import Experiment
 from experiments.page_text import Column
 from experiments.readers.torch_networks import NETWORKS
 from experiments.rows import rows_table
-from go_rl.core import OpGraph, OpKind, load_hardware
+from go_rl.core import OpGraph, load_hardware
 from go_rl.costs.models import ProblemOptions, make_problem
 from go_rl.graphs.readers import load
 from go_rl.objectives.ring.workspace import ring_workspace
@@ -71,8 +71,6 @@ class Row:
     """Each array once."""
     bound_us: Annotated[float, Column("bound, µs", ".4g")]
     """Proven bound of the slowest stage on ring36, in microseconds."""
-    products_by_hand: Annotated[float, Column("products by hand", ".4f")]
-    """FLOP of matrix products and convolutions counted by hand, over those of the graph."""
     flop_ratio: Annotated[float, Column("FLOP / .pt2", ".4f")]
     """FLOP over those of the ``.pt2`` archive."""
     bound_ratio: Annotated[float, Column("bound / .pt2", ".4f")]
@@ -88,19 +86,12 @@ def readings(name: str, folder: Path) -> Iterator[Row]:
         row = Row(
             network=name, door=door, operators=graph.num_nodes, mflop=float(mflop),
             weight_bytes=int(weights_once(graph)), bound_us=bound,
-            products_by_hand=NETWORKS[name].products() / products(graph),
             flop_ratio=float(mflop / first.mflop) if first else 1.0,
             bound_ratio=bound / first.bound_us if first else 1.0,
         )  # fmt: skip
         first = first or row
         print(row, flush=True)
         yield row
-
-
-def products(graph: OpGraph) -> float:
-    """FLOP of matrix products and convolutions in a graph, with their biases and softmax."""
-    heavy = [k in (OpKind.MATMUL, OpKind.CONVOLUTION) for k in graph.kind.tolist()]
-    return float(graph.flops[heavy].sum())
 
 
 def weights_once(graph: OpGraph) -> float:
@@ -150,10 +141,6 @@ parameters agree to the byte.
 
 The proven bound of the slowest stage on `ring36` agrees within 2 % with that of the `.pt2` archive
 in {counts}.
-
-"Products by hand" are matrix products and convolutions counted from the published sizes
-(`experiments/readers/torch_counts.py`), over all that operators of those kinds cost in the graph,
-where biases, and softmax inside of fused attention, are counted with them.
 
 {table}
 """
