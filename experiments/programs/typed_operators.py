@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
 from experiments.page_text import markdown_table
 from experiments.programs.measured_gpu import kinds_of
+from experiments.programs.operator_errors import OperatorErrors, errors_by_kind
 from go_rl.core import ElementType
 from go_rl.core.hardware.rates import rates_of
 from go_rl.costs.operators.launches.launch_replay import BETWEEN_KERNELS
@@ -26,47 +27,26 @@ lies within the 90 % interval, which is wider in other types than float32; all i
 """
 
 
-@dataclass(frozen=True)
-class TypedRow:
-    """Errors on the operators of one kind in one type, in percent."""
-
-    type: str
-    operators: str
-    rows: int
-    error: float
-    bias: float
-    """Median of ln(predicted / measured)."""
-    coverage: float
-    """Rows within the 90 % interval, between events."""
-    width: float
-    """Median of the upper over the lower bound."""
-
-
-def typed_rows(folder: Path, learned: OperatorPredictor) -> Iterator[TypedRow]:
-    """Yield the errors of all types and kinds."""
+def typed_rows(folder: Path, learned: OperatorPredictor) -> Iterator[OperatorErrors]:
+    """Yield the errors of all types and kinds, as CUDA graphs; the interval is of latencies between
+    events."""
     for each in TYPES:
         found = read_measured(folder / each.label)
         inputs = found.inputs
         rates = dict(rates_of(inputs.devices[0].name))
         types = type_rates(np.full(len(inputs.rows), int(each), np.int8), rates)
         price = learned.interval(replace(inputs, types=types))
-        ratio = (price.busy + BETWEEN_KERNELS) / found.in_graph
         inside = (price.low <= found.seconds) & (found.seconds <= price.high)
-        for kind, some in kinds_of(found):
-            if some.any():
-                yield TypedRow(
-                    each.label, kind, int(some.sum()),
-                    error=100 * float(np.abs(ratio[some] - 1).mean()),
-                    bias=100 * float(np.median(np.log(ratio[some]))),
-                    coverage=100 * float(inside[some].mean()),
-                    width=float(np.median(price.high[some] / price.low[some])),
-                )  # fmt: skip
+        yield from errors_by_kind(
+            "ours", each.label, price.busy + BETWEEN_KERNELS, found.in_graph, kinds_of(found),
+            inside, price.high / price.low,
+        )  # fmt: skip
 
 
-def operator_page(rows: Sequence[TypedRow]) -> Iterator[str]:
+def operator_page(rows: Sequence[OperatorErrors]) -> Iterator[str]:
     """Yield the section of the page."""
     yield TEXT
-    value = {(row.operators, row.type): row for row in rows}
+    value = {(row.operators, row.case): row for row in rows}
     heads = (
         "operators",
         "rows",
@@ -75,6 +55,6 @@ def operator_page(rows: Sequence[TypedRow]) -> Iterator[str]:
     lines = []
     for kind in dict.fromkeys(row.operators for row in rows):
         own = [value[kind, each.label] for each in TYPES]
-        cells = (f"{r.error:.0f}, {r.bias:+.0f} ({r.coverage:.0f}; {r.width:.1f})" for r in own)
+        cells = (f"{r.mean:.0f}, {r.bias:+.0f} ({r.coverage:.0f}; {r.width:.1f})" for r in own)
         lines.append([kind, str(own[0].rows), *cells])
     yield markdown_table(heads, lines)
