@@ -1,6 +1,6 @@
 """Where the graph of a kernel counts for its cost: errors by the size of the fusion.
 
-Run: ``python -m experiments.kernels.kernel_fusion_size [--data kernels-cpu-1] [--steps 3000]``.
+Run: ``python -m experiments kernels.kernel_fusion_size [--data kernels-cpu-1] [--steps 3000]``.
 Each seed holds out families of models that have a fifth of the kernels, and one network learns from
 the rest. *no neighbours* sees the same operators and features of the whole kernel, but no edge.
 *Paper's inputs*: of our columns those that the published model reads (`OF_PAPER`). Paired
@@ -243,7 +243,3 @@ def _family_logs(
         key: float(np.log(np.average([r.error for r in of], weights=[r.kernels for r in of])))
         for key, of in own.items()
     }
-
-
-if __name__ == "__main__":
-    KernelFusionSize.main()

@@ -1,6 +1,6 @@
 """Choosing tilings and compiler flags of kernels: what a choice by each method loses.
 
-Run: ``python -m experiments.kernels.kernel_ranks [--kernels FILE|NAME] [--tiles FILE|NAME]``; it
+Run: ``python -m experiments kernels.kernel_ranks [--kernels FILE|NAME] [--tiles FILE|NAME]``; it
 goes on where it stopped. Five folds at random, and five by network. *default*: the compiler's
 flags, or the tiling that one would write unmeasured; *best setting*: best on average on the
 training split; *analytical*: the hand-written estimate; *trees* learned the log of the seconds,
@@ -347,7 +347,3 @@ def section(rows: Sequence[Row], folds: Sequence[Fold], held_out: Sequence[str])
         f"\n## {TITLES[rows[0].task]}, {rows[0].split}: {len(folds[0][0])} kernels learned from in "
         f"the first fold, {judged} judged in all\n\n{error_table(columns, shown, TOTALS)}"
     )
-
-
-if __name__ == "__main__":
-    KernelRanks.main()

@@ -1,6 +1,6 @@
 """Better plans of the named problems: ``auto`` from the best known one, and a new frozen file.
 
-Run: ``python -m experiments.learning.best_known BOARD [--only PATTERN ...] [--seed 1]``, as often
+Run: ``python -m experiments learning.best_known BOARD [--only PATTERN ...] [--seed 1]``, as often
 as there is time, with a folder for a leaderboard (`go_rl.graphs.zoo.leaderboard`), which takes what
 the checker accepts and is better. ``--freeze`` writes the shipped file anew, with what the board
 has; a version with which anything was scored is given another name in `go_rl.graphs.zoo.best_known`
@@ -130,7 +130,3 @@ class KnownPlan:
     def optimize(self, problem: Problem, budget: Budget, seed: int) -> Plan:
         """Return the plan."""
         return self.plan
-
-
-if __name__ == "__main__":
-    BestKnown.main()

@@ -1,6 +1,6 @@
 """Both agents of ``examples/`` on a small graph of the zoo, over three seeds, with controls.
 
-Run: ``python -m experiments.learning.example_agents [--steps 40000] [--seeds 3]``, with the extra
+Run: ``python -m experiments learning.example_agents [--steps 40000] [--seeds 3]``, with the extra
 ``agents``. A run that was cut off goes on with the next seed (``results/example_agents.csv``).
 
 ``train_off_the_shelf_agent.py`` is MaskablePPO of sb3-contrib, ``one_file_ppo.py`` the same method
@@ -172,7 +172,3 @@ def page(rows: Sequence[Row], options: ExampleAgents) -> str:
         "mask leaves no choice about, as MaskablePPO does, and these are most moves once the last "
         "chip is reached.\n\n" + "\n".join(table_lines(heads, lines))
     )
-
-
-if __name__ == "__main__":
-    ExampleAgents.main()

@@ -1,6 +1,6 @@
 """Seconds and memory of planning a training iteration, from 1,000 to 80,000 nodes.
 
-Run: ``python -m experiments.placement.makespan_scale [--sizes 1000 10000 ...] [--hardware
+Run: ``python -m experiments placement.makespan_scale [--sizes 1000 10000 ...] [--hardware
 p100x8]``. GNMT training graphs with the number of time steps that gives the size, each read and
 planned in a fresh process. A size that fails is a row with the reason. Published: GO handles graphs
 of 80,000 nodes; its 8-layer GNMT has over 50,000.
@@ -182,7 +182,3 @@ def _page(rows: list[Row], hardware: str) -> str:
     verdict = "within" if worst <= LIMIT_MIB else "beyond"
     text += f"\nLargest peak {worst:.0f} MiB, {verdict} 16 GiB."
     return text + "\n"
-
-
-if __name__ == "__main__":
-    MakespanScale.main()

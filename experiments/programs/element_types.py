@@ -1,6 +1,6 @@
 """Operators and networks in 16-bit types on two GPUs, predicted from what was learned in float32.
 
-Run: ``python -m experiments.programs.element_types``. The measurements lie in
+Run: ``python -m experiments programs.element_types``. The measurements lie in
 ``experiments/results/h200`` and ``h100``; each network and operator as one CUDA graph. The models
 learned nothing in any type but float32; constants of `type_rates` are of the H100's operators.
 """
@@ -217,7 +217,3 @@ def _operator_page(rows: Sequence[OperatorErrors]) -> Iterator[str]:
         cells = (f"{r.mean:.0f}, {r.bias:+.0f} ({r.coverage:.0f}; {r.width:.1f})" for r in own)
         lines.append([kind, str(own[0].rows), *cells])
     yield markdown_table(heads, lines)
-
-
-if __name__ == "__main__":
-    ElementTypes.main()

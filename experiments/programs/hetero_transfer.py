@@ -1,7 +1,7 @@
 """Counterparts of Tables 5 to 7 and of the convergence figure of "Transfer Learning Across
 Heterogeneous Features For Efficient Tensor Program Generation" (Verma et al. 2023).
 
-Run: ``python -m experiments.programs.hetero_transfer``. Finished cells are kept, and a call goes on
+Run: ``python -m experiments programs.hetero_transfer``. Finished cells are kept, and a call goes on
 where the last one stopped; the page states what is missing. Test rows are never pruned.
 """
 
@@ -271,7 +271,3 @@ def _transferred(found: dict[str, Metrics], options: HeteroTransfer) -> list[str
         "Milliseconds to score so many programs at once, features known:", "",
         *table_lines(["data", *map(str, SCORED)], times),
     ]  # fmt: skip
-
-
-if __name__ == "__main__":
-    HeteroTransfer.main()

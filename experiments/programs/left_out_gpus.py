@@ -1,6 +1,6 @@
 """Each measured GPU left out in turn: errors of operators on a GPU known by its data sheet alone.
 
-Run: ``python -m experiments.programs.left_out_gpus DIR [DIR ...] --fits FOLDER`` with folders of
+Run: ``python -m experiments programs.left_out_gpus DIR [DIR ...] --fits FOLDER`` with folders of
 measured operators (a table for each operator). `OperatorPredictor` is fitted without each GPU, and
 without each pair of them: the latter set the intervals of the former, so that nothing of a left-out
 GPU enters. Both A100s are left out together. Fits and answers are taken up again; the weights that
@@ -214,7 +214,3 @@ def _page(rows: list[OperatorErrors], covered: Mapping[str, float]) -> str:
         parts += [f"## {title}", markdown_table(heads, lines).rstrip()]
     shares = ", ".join(f"{name} {100 * share:.1f}" for name, share in covered.items())
     return "\n\n".join([*parts, SHIPPED.format(covered=shares)])
-
-
-if __name__ == "__main__":
-    LeftOutGpus.main()

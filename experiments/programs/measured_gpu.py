@@ -1,6 +1,6 @@
 """Predicted and measured on an H100, a GPU that the weights never saw: operators and networks.
 
-Run: ``python -m experiments.programs.measured_gpu``. The measurements lie in
+Run: ``python -m experiments programs.measured_gpu``. The measurements lie in
 ``experiments/results/h100``, whose README says how they were made; no GPU is needed here.
 """
 
@@ -166,7 +166,3 @@ def _operator_table(rows: Sequence[OperatorErrors], against: str) -> str:
         " (in brackets: rows within the 90 % interval):" if against == ALONE else ":"
     )
     return f"{what}\n\n{markdown_table(heads, lines).rstrip()}"
-
-
-if __name__ == "__main__":
-    MeasuredGpu.main()

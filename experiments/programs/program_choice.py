@@ -1,6 +1,6 @@
 """Which programs to measure next: tasks by k-means, programs by disagreement, and chance.
 
-Run: ``python -m experiments.programs.program_choice``. A few random tasks are measured at first;
+Run: ``python -m experiments programs.program_choice``. A few random tasks are measured at first;
 each arm then chooses as many further programs, and boosted trees on the code of loops learn both.
 All times are those of the data set: nothing is measured anew.
 """
@@ -232,7 +232,3 @@ def _page(options: ProgramChoice, rows: list[ChoiceRow], pools: Sequence[_Pool])
             yield grid_table("chosen", (NONE, *ARMS), counts, cell).rstrip()
         learned, judged = (f"{len(each):,}" for each in (pool.learned, pool.judged))
         yield f"\n{learned} programs could be measured, {judged} judge."
-
-
-if __name__ == "__main__":
-    ProgramChoice.main()

@@ -1,6 +1,6 @@
 """How near our FLOP and bytes are to XLA's cost analysis of the unoptimised program.
 
-Run: ``python -m experiments.readers.cost_analysis_agreement``. XLA counts the body of a loop once,
+Run: ``python -m experiments readers.cost_analysis_agreement``. XLA counts the body of a loop once,
 so for networks with loops it is given the same network with every loop written out.
 """
 
@@ -182,7 +182,3 @@ class CostAnalysisAgreement(Experiment):
             f"{within} of {len(rows)} networks within 5 % on both; the worst error is {worst:.2%}. "
             f"JAX {jax.__version__}.\n\n{rows_table(rows)}"
         )
-
-
-if __name__ == "__main__":
-    CostAnalysisAgreement.main()

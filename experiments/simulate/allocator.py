@@ -1,6 +1,6 @@
 """How fast buffers get their offsets: MiniMalloc's instances, and planted ones.
 
-Run: ``python -m experiments.simulate.allocator --data DIR`` with the folder that holds
+Run: ``python -m experiments simulate.allocator --data DIR`` with the folder that holds
 ``minimalloc/*.csv`` (columns id, lower, upper, size; the capacity is in the file's name). CP-SAT
 alone is the rival.
 """
@@ -171,7 +171,3 @@ def _line(o: Outcome) -> list[str]:
     height = f"{o.height / o.capacity:.4f}" if o.status == Status.OK else NOTHING
     live = f"{o.live_bytes / o.capacity:.4f}"
     return [o.instance, str(o.buffers), live, height, o.status, o.method, f"{o.seconds:.3f}", rival]
-
-
-if __name__ == "__main__":
-    Allocator.main()

@@ -1,6 +1,6 @@
 """Inner tuners on recorded pools: the best candidate so far against trials, chance as control.
 
-Run: ``python -m experiments.tuning.inner_tuners POOLS ...`` with files of recorded pools, or the
+Run: ``python -m experiments tuning.inner_tuners POOLS ...`` with files of recorded pools, or the
 names of networks whose pools ship. Every tuner replays its own path over the same measured
 candidates (`go_rl.tuning.pools.replay`), each operator alone, with each seed. A run that was cut
 off goes on where it stopped (``results/inner_tuners.csv``).
@@ -125,7 +125,3 @@ def table(rows: Sequence[CurveRow], batch: int) -> tuple[list[str], list[list[st
 
 def _annealing(config: AnnealingConfig) -> MakeInnerTuner:
     return lambda space, seed: simulated_annealing(space, seed, config)
-
-
-if __name__ == "__main__":
-    InnerTuners.main()

@@ -1,7 +1,7 @@
 """Errors on networks not learned from (CDMPP, figures 6 and 7), and what features of the compiled
 code change.
 
-Run: ``python -m experiments.programs.cdmpp.cross_model``. ResNet-50, MobileNet-V2 and BERT-tiny are
+Run: ``python -m experiments programs.cdmpp.cross_model``. ResNet-50, MobileNet-V2 and BERT-tiny are
 held out with every task they share with others; the rest is divided 8 : 1 : 1. CDMPP's network is
 trained, then fine-tuned with the inputs of the networks held out, whose times it never sees. Arms
 of boosted trees add one idea at a time; the last but one gives CDMPP's network the same numbers of
@@ -195,7 +195,3 @@ def _page(runs: Runs, options: CdmppCrossModel, found: dict[str, list[Metrics]])
     lines += ["", "## MAPE by network held out, %", "", *networks]
     dropped = ", ".join(f"{count:,} {why}" for why, count in examples.dropped)
     return "\n".join([*lines, "", f"Not examples: {dropped}.", *runs.not_run(), ""])
-
-
-if __name__ == "__main__":
-    CdmppCrossModel.main()

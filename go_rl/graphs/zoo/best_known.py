@@ -2,7 +2,7 @@
 
 Policies are measured against them (`experiments.learning.dispatch_test`). Only reports read this
 module; policies, searches and training read `go_rl.graphs.zoo.teaching_plans`, which refuses the
-problems of validation and test. ``python -m experiments.learning.best_known`` writes the files.
+problems of validation and test. ``python -m experiments learning.best_known`` writes the files.
 """
 
 from __future__ import annotations
