@@ -28,7 +28,7 @@ def _a(title: str, *parts: Any, **settings: Any) -> Spec:
     """An object by class or function of scikit-learn, of arguments that may be such objects."""
 
     def make() -> Any:
-        module, _, name = title.partition(".")
+        module, _, name = title.rpartition(".")
         kind = getattr(importlib.import_module(f"sklearn.{module}"), name)
         given = {key: _plain(value) for key, value in settings.items()}
         return kind(*map(_plain, parts), **given)
