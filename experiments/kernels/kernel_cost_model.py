@@ -1,6 +1,6 @@
 """Kernel cost models compared: percentage errors of runtimes on kernels that were not learned from.
 
-Run: ``python -m experiments.kernels.kernel_cost_model [--data kernels-cpu-1 | --folder DIR]``.
+Run: ``python -m experiments kernels.kernel_cost_model [--data kernels-cpu-1 | --folder DIR]``.
 *data sheet* is the roofline with the chip's peak rates and the time of an empty call; *calibrated*
 the same with its efficiencies and the call fitted; *xla* the calibrated roofline on XLA's own FLOP
 and bytes; *boosted* trees on summed features; *learned* the ensemble with GraphSAGE, *Transformer*
@@ -218,7 +218,3 @@ METHODS: dict[str, Callable[[KernelData, np.ndarray, KernelCostModel], Predict]]
     "Transformer": _network("graphsage", "transformer"),
     "no neighbours": _network("none"),
 }
-
-
-if __name__ == "__main__":
-    KernelCostModel.main()

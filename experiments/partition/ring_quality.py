@@ -1,6 +1,6 @@
 """How good ring plans are: every method on every inference graph, and ours against CP-SAT alone.
 
-Run: ``python -m experiments.partition.ring_quality [--data DIR] [--seconds 10] [--rival]``, where
+Run: ``python -m experiments partition.ring_quality [--data DIR] [--seconds 10] [--rival]``, where
 DIR holds ``dnn-partitioning/throughput`` and ``latency`` of github.com/msr-fiddle/dnn-partitioning
 and ``pipedream/*.txt`` of github.com/msr-fiddle/pipedream (both MIT). With ``--rival`` only the
 second table is made: 36 chips, compute alone, CP-SAT without a hint on two workers.
@@ -272,7 +272,3 @@ def _write_rival(rows: list[Rival], options: RingQuality) -> None:
         f"\n\n{rows_table(rows)}"
     )
     options.write_page(text, RIVAL)
-
-
-if __name__ == "__main__":
-    RingQuality.main()

@@ -1,6 +1,6 @@
 """The kernel autotuner under five guides: verified speed-up over XLA's default.
 
-Run: ``python -m experiments.tuning.kernel_autotuner [--models NAME ...] [--minutes 5] [--core 1]
+Run: ``python -m experiments tuning.kernel_autotuner [--models NAME ...] [--minutes 5] [--core 1]
 [--cost learned:FILE.npz] [--calibration FILE.npz]``. ``calibrated`` searches by predictions that
 ``go-rl calibrate`` corrected with kernels of networks that are not tuned. All guides share their
 records: what one has measured costs the next the same minutes again, but is not run again. The
@@ -213,7 +213,3 @@ def _where(rows: Sequence[Row]) -> str:
         f"; *calibrated* is corrected by {corrected} (once for each machine, not in the minutes)"
         if corrected else ""
     ) + (f". Meanwhile: {beside}" if beside else "") + "."  # fmt: skip
-
-
-if __name__ == "__main__":
-    KernelAutotuner.main()

@@ -1,6 +1,6 @@
 """Recording: measured random candidates of the tunable operators of four networks, through TVM.
 
-Run: ``python -m experiments.tuning.record_pools DIR --core 1``; it goes on where it stopped, and
+Run: ``python -m experiments tuning.record_pools DIR --core 1``; it goes on where it stopped, and
 may be stopped at any moment. Candidates are drawn `TOGETHER` at a time, for all operators in turn,
 so that the pools of all grow alike. ``experiments.tuning.make_pools`` makes files of them.
 """
@@ -53,7 +53,3 @@ class RecordPools(Script):
             drawn = replace(config, measure=replace(measure, sampling=SamplingConfig(seed=seed)))
             made = collect_programs(self.folder, drawn, partial(print, flush=True), tasks)
             print(f"{(seed + 1) * TOGETHER} candidates of each: {made} measured now", flush=True)
-
-
-if __name__ == "__main__":
-    RecordPools.main()

@@ -1,6 +1,6 @@
 """A search over CDMPP's nine variables, and its winner beside the sizes that ship.
 
-Run: ``python -m experiments.programs.cdmpp.search``; Optuna: ``pip install 'go_rl[search]'``.
+Run: ``python -m experiments programs.cdmpp.search``; Optuna: ``pip install 'go_rl[search]'``.
 Trials learn a subset of the training rows of `experiments.programs.cdmpp.cross_model`, programs of
 up to two leaves, beside inputs of the networks held out, and are judged on its validation rows;
 those behind the median of others are pruned. Winner and default then learn all training rows, and
@@ -135,7 +135,3 @@ def _page(options: CdmppSearch, folder: Path, found: dict[str, list[Metrics]]) -
     columns |= {"parameters": "parameters", "cpu_seconds": "CPU s"}
     digits = {"parameters": 0, "cpu_seconds": 0}
     return "\n".join([*lines, *means_table(found, columns, digits, counted=True), ""])
-
-
-if __name__ == "__main__":
-    CdmppSearch.main()

@@ -1,6 +1,6 @@
 """Speed of predictors: training samples a second, pricing 400 programs and 10,000 operators.
 
-Run: ``python -m experiments.programs.cdmpp.speed``. Updates are timed behind the first of each
+Run: ``python -m experiments programs.cdmpp.speed``. Updates are timed behind the first of each
 shape, which compile; prices behind a first pricing. Seconds are of a processor (all threads), the
 least of the repeats, as other work runs here too; the clock's are beside them. Training throughput
 of CDMPP and of the recursive LSTM is measured in turn.
@@ -225,7 +225,3 @@ def _least(work: Callable[[], object], repeats: int) -> Metrics:
         cpu.append(spent)
         wall.append(taken)
     return {"cpu_ms": 1e3 * min(cpu), "wall_ms": 1e3 * min(wall), "load": os.getloadavg()[0]}
-
-
-if __name__ == "__main__":
-    CdmppSpeed.main()
