@@ -251,10 +251,12 @@ class RingTrainConfig(TrainConfig):
 
 
 @dataclass(frozen=True)
-class MakespanTrainConfig(TrainConfig, ABC):
-    """Abstract: pretraining of a policy for placement, schedule and fusion on connected devices."""
+class NodesTrainConfig(TrainConfig):
+    """Pretraining of a node policy, for placement, schedule and fusion on connected devices."""
 
-    name: str = SHIPPED_NAMES[Objective.MAKESPAN]
+    kind = "nodes"
+
+    name: str = "nodes"
     """Name of the weights."""
     split: str = "train"
     """Split of the zoo that is trained on: inference graphs only."""
@@ -289,9 +291,14 @@ class MakespanTrainConfig(TrainConfig, ABC):
     """Updates of the weights by PPO; 0: what imitation taught before is kept."""
     samples: int = 20
     """Plans drawn on each problem."""
-    top: float | None = 0.3
-    """Share of these that teach: the best; 1: all, against their mean; None: all, against a running
-    baseline of the graph."""
+    top: float | None = 1.0
+    """Share of the samples that teach: the best; 1: all, against their mean; None: all, against a
+    running baseline of the graph, as in GO."""
+    chained: int = 1
+    """Batches drawn on each problem in an update, one after the other, each from the best plan of
+    those before it, as in a search."""
+    policy: NodesPolicyConfig = field(default_factory=NodesPolicyConfig)
+    """Network."""
     ppo: PPOConfig = field(
         default_factory=lambda: PPOConfig(
             learning_rate=5e-4, epochs=2, order_entropy=5e-3, decay_updates=160
@@ -306,6 +313,7 @@ class MakespanTrainConfig(TrainConfig, ABC):
     def check_own_fields(self) -> None:
         """Check the fields of this policy's configuration."""
         check_least("train", self, 2, "samples")
+        check_least("train", self, 1, "chained")
         check_top(self.top, "train")
         check_colocation(self.colocate)
         check_least("train", self, 0, "generated")
@@ -342,28 +350,6 @@ class MakespanTrainConfig(TrainConfig, ABC):
     def teaching_share(self) -> float | None:
         """Share of teaching as configured."""
         return self.top
-
-
-@dataclass(frozen=True)
-class NodesTrainConfig(MakespanTrainConfig):
-    """Pretraining of a node policy."""
-
-    kind = "nodes"
-
-    name: str = "nodes"
-    """Name of the weights."""
-    chained: int = 1
-    """Batches drawn on each problem in an update, one after the other, each from the best plan of
-    those before it, as in a search."""
-    top: float | None = 1.0
-    """Share of the samples that teach: the best; 1: all, against their mean; None: all, against a
-    running baseline of the graph, as in GO."""
-    policy: NodesPolicyConfig = field(default_factory=NodesPolicyConfig)
-    """Network."""
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_least("train", self, 1, "chained")
 
     @property
     def prepares(self) -> bool:
