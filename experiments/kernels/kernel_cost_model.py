@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
+from jaxtyping import Int
 
 from experiments.experiment import Experiment, timed
 from experiments.page_text import cell
@@ -23,7 +24,6 @@ from go_rl.costs.kernels.features import kernel_features
 from go_rl.costs.kernels.measure.data import (
     KernelData,
     absolute_rows,
-    by_model_split,
     gather_kernels,
     load_kernel_data,
     plain_seconds,
@@ -92,6 +92,14 @@ class KernelCostModel(Experiment):
 
 Predict = Callable[[np.ndarray, Sequence[str]], np.ndarray]
 """From kernels (numbers) and their settings ("": XLA's default; only layouts matter) to seconds."""
+
+
+def by_model_split(
+    models: Sequence[str], held_out: Sequence[str]
+) -> tuple[Int[np.ndarray, "T"], Int[np.ndarray, "V"]]:
+    """Return the kernels of other models, and those of the models held out."""
+    out = np.isin(np.array(models), list(held_out))
+    return np.flatnonzero(~out), np.flatnonzero(out)
 
 
 def _noise(data: KernelData) -> str:

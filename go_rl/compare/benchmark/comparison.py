@@ -94,14 +94,6 @@ def samples_to_reach(curve: Curve, thresholds: Sequence[float]) -> tuple[float |
     return tuple(float(curve.grid[i[0]]) if len(i) else None for i in found)
 
 
-def reach_value(run: Run, value: float, axis: Axis = "samples") -> float | None:
-    """Return the samples or seconds after which a run is as good as ``value``; None: never."""
-    for samples, seconds, reached in run.curve:
-        if reached <= value * (1 + 1e-9):
-            return float(samples) if axis == "samples" else seconds
-    return None
-
-
 def change_points(runs: Sequence[Run]) -> Float64[np.ndarray, "P"]:
     """Return the samples at which any of the runs improves: the exact grid of their mean curve."""
     return np.unique(np.array([samples for run in runs for samples, *_ in run.curve], np.float64))
