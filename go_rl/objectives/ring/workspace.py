@@ -161,7 +161,6 @@ class RingWorkspace(PlanningWorkspace):
         return Repaired(decisions, self.detail(decisions), fidelity)
 
     def assignment(self) -> RingAssignment:
-        """Return an empty assignment, which decides node by node."""
         return RingAssignment(ring_instance(self.problem))
 
     @property

@@ -73,7 +73,6 @@ class RingPricer:
 
     @property
     def replicated(self) -> Bool[np.ndarray, "N"]:
-        """[N] nodes copied to each consumer's chip."""
         return self.arrays.replicated
 
     def price(
@@ -97,13 +96,11 @@ class RingPricer:
     def place(
         self, device: Int16[np.ndarray, "N"]
     ) -> tuple[Int16[np.ndarray, "N"], Int64[np.ndarray, "N"]]:
-        """Return [N] home chips and [N] sets of chips where each node is present."""
         home, present = device.astype(np.int16), np.zeros(len(device), np.int64)
         presence(self.arrays.succ_ptr, self.arrays.succ, self.replicated, home, present)
         return home, present
 
     def evaluate(self, device: Int16[np.ndarray, "N"]) -> Evaluation:
-        """Price one plan in full."""
         scratch = self._borrow(self._events)
         scratch.device[:] = device
         return self._evaluate(scratch, place=True)

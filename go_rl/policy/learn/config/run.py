@@ -234,7 +234,6 @@ class RingTrainConfig(TrainConfig):
 
     @property
     def prepares(self) -> bool:
-        """Whether imitation teaches anything."""
         return self.imitation.teaches
 
     @property
@@ -358,5 +357,4 @@ class NodesTrainConfig(TrainConfig):
 
     @property
     def batches(self) -> int:
-        """Batches drawn on each problem in an update."""
         return self.chained
