@@ -18,6 +18,7 @@ import numpy as np
 from jaxtyping import Int
 
 from experiments.experiment import Experiment, timed
+from experiments.kernels.roofline_fit import calibrate
 from experiments.page_text import cell
 from go_rl.core import Device, load_hardware
 from go_rl.costs.kernels.features import kernel_features
@@ -32,7 +33,7 @@ from go_rl.costs.kernels.network import EncoderName, KernelNetworkConfig, Reduct
 from go_rl.costs.kernels.predictor import KernelPredictor, predict_layouts
 from go_rl.costs.kernels.training import KernelTrainConfig
 from go_rl.costs.learning.metrics import by_model, mape
-from go_rl.costs.models.analytical import Analytical, Efficiency, calibrate
+from go_rl.costs.models.analytical import Analytical, Efficiency
 from go_rl.costs.models.cost_model import Kernels
 from go_rl.costs.models.kernel_cache import kernel_work
 from go_rl.costs.trees.boosted import BoostedTrees, SummedKernels, summed_features
