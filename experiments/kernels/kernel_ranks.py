@@ -16,15 +16,16 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+from jaxtyping import Float64, Int
 
 from experiments.experiment import Experiment, timed
-from experiments.kernels.kernel_cost_model import HELD_OUT, error_table
+from experiments.kernels.kernel_cost_model import HELD_OUT, by_model_split, error_table
 from experiments.rows import grouped, kept_of_run, run_name
 from go_rl.core import ReadError, TrainingError
 from go_rl.costs.kernels.features import kernel_features
-from go_rl.costs.kernels.measure.data import KernelData, by_model_split, load_kernel_data
+from go_rl.costs.kernels.measure.data import KernelData, load_kernel_data
 from go_rl.costs.learning.losses import RankLoss
-from go_rl.costs.learning.metrics import ape, by_model, kendall, random_ape
+from go_rl.costs.learning.metrics import ape, by_model, groups_of, random_ape
 from go_rl.costs.tiles import TiledProgram, default_tiles, estimate_tiles
 from go_rl.costs.tiles.measure.data import TileData, load_tile_data
 from go_rl.costs.tiles.ranks.data import CONFIDENT, RankGroups, Task, flag_groups, tile_groups
@@ -202,6 +203,24 @@ def measured_again(data: TileData) -> str:
         f"{lost[0]:.1f} and {lost[1]:.1f} % by the other; Kendall's tau between both is "
         f"{kendall(before, after, program):.2f}.\n"
     )
+
+
+def kendall(
+    predicted: Float64[np.ndarray, "R"],
+    seconds: Float64[np.ndarray, "R"],
+    kernel: Int[np.ndarray, "R"],
+) -> float:
+    """Return Kendall's tau-b within a kernel, the mean over kernels where it is defined."""
+    from scipy.stats import kendalltau  # imports for half a second
+
+    taus = []
+    for rows in groups_of(kernel):
+        if len(rows) > 1:
+            found: object = kendalltau(predicted[rows], seconds[rows])
+            tau = float(found.statistic)  # pyright: ignore[reportAttributeAccessIssue]
+            if np.isfinite(tau):
+                taus.append(tau)
+    return float(np.mean(taus)) if taus else float("nan")
 
 
 def splits(known: Mapping[Task, Ranked], seed: int) -> dict[str, Split]:

@@ -15,8 +15,8 @@ import numpy as np
 
 from experiments.experiment import Experiment, say
 from go_rl.compare.benchmark.comparison import (
+    Axis,
     change_points,
-    reach_value,
     samples_to_reach,
     throughput_curve,
 )
@@ -110,6 +110,14 @@ def thresholds(comparison: Comparison) -> tuple[float, ...]:
     runs = runs_of(comparison, FINAL)
     final = throughput_curve(runs, np.array([np.inf])).mean[0] if runs else 1.8
     return tuple(round(1.0 + share * (float(final) - 1.0), 3) for share in SHARES)
+
+
+def reach_value(run: Run, value: float, axis: Axis = "samples") -> float | None:
+    """Return the samples or seconds after which a run is as good as ``value``; None: never."""
+    for samples, seconds, reached in run.curve:
+        if reached <= value * (1 + 1e-9):
+            return float(samples) if axis == "samples" else seconds
+    return None
 
 
 def runs_of(comparison: Comparison, method: str) -> list[Run]:

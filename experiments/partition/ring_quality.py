@@ -18,13 +18,13 @@ import numpy as np
 
 from experiments.experiment import Experiment, timed
 from experiments.page_text import rounded
+from experiments.readers.resnet50 import write_resnet50_onnx
 from experiments.rows import KeptRows, grouped, rows_table
 from experiments.statistics import geometric_mean
 from go_rl.compare.portfolio.portfolio import compile_methods, run
 from go_rl.core import Budget, OpGraph, Plan, Problem, load_hardware, plan_for, rule_set
 from go_rl.costs.models import ProblemOptions, make_problem
 from go_rl.graphs.readers import load
-from go_rl.graphs.zoo.resnet50 import write_resnet50_onnx
 from go_rl.objectives.ring.simulate.pricing import RingPricer
 from go_rl.report.text_table import markdown_table
 from go_rl.solvers import ring_instance

@@ -14,7 +14,9 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
+from typing import Any
 
+import jax
 import numpy as np
 
 from experiments.experiment import timed
@@ -186,3 +188,8 @@ def named(found: Metrics, start: str) -> Metrics:
 def mean_of(runs: Sequence[Metrics], name: str, digits: int = 2) -> str:
     """Return the mean of a metric as a cell; a dash where there is no run."""
     return mean_cell([run[name] for run in runs], digits)
+
+
+def parameter_count(params: Any) -> int:
+    """Return the number of parameters."""
+    return sum(int(each.size) for each in jax.tree.leaves(params["params"]))

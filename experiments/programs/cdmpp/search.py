@@ -18,8 +18,14 @@ import numpy as np
 
 from experiments.experiment import Experiment, say, timed
 from experiments.programs.cdmpp.cross_model import PARTS, both_parts
-from experiments.programs.cdmpp.runs import Metrics, Runs, TableOptions, means_table, trained
-from go_rl.costs.programs.learn.network import parameter_count
+from experiments.programs.cdmpp.runs import (
+    Metrics,
+    Runs,
+    TableOptions,
+    means_table,
+    parameter_count,
+    trained,
+)
 from go_rl.costs.programs.learn.search import (
     FILE,
     STUDY,

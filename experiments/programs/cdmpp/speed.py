@@ -20,12 +20,18 @@ import numpy as np
 
 from experiments.experiment import Experiment, timed
 from experiments.page_text import NOTHING, cell, table_lines
-from experiments.programs.cdmpp.runs import Metrics, Runs, TableOptions, trained
+from experiments.programs.cdmpp.runs import (
+    Metrics,
+    Runs,
+    TableOptions,
+    parameter_count,
+    trained,
+)
 from experiments.programs.rivals.boosted_programs import TREE_RIVALS, XGBOOST, tree_rival
 from experiments.programs.rivals.recursive_lstm import RecursiveLstm, RecursiveSizes
 from go_rl.api.predict import predict
 from go_rl.costs.programs.learn.code_inputs import summed_program_features
-from go_rl.costs.programs.learn.network import SMALL, parameter_count
+from go_rl.costs.programs.learn.network import SMALL
 from go_rl.costs.programs.learn.predictor import ProgramPredictor
 from go_rl.costs.programs.learn.training import NAMED_RUNS, ProgramTrainConfig
 

@@ -99,7 +99,6 @@ class Ensemble(Predictor[Examples, Inputs], Generic[NetworkT, Examples, Inputs])
 
     @classmethod
     def load(cls: type[Made], source: str | Path) -> Made:
-        """Read what `save` wrote, by path or by the name of a file that ships."""
         with cls._kind().opened(source) as saved:
             manifest = saved.manifest
             members = _members(manifest, saved.arrays)

@@ -190,7 +190,6 @@ class OperatorPredictor(Predictor[OperatorExamples, OperatorInputs]):
 
     @classmethod
     def load(cls, source: str | Path) -> OperatorPredictor:
-        """Read what `save` wrote, by path or by the name of a file that ships."""
         with KIND.opened(source) as saved:
             manifest = saved.manifest
             sheets = tuple(DataSheet(**sheet) for sheet in manifest["sheets"])

@@ -29,7 +29,6 @@ class RingPolicy(Policy):
 
     @property
     def head_names(self) -> tuple[str, ...]:
-        """Names of the heads, in the order of the recurrence."""
         return self.config.decision_heads
 
     def setup(self) -> None:
@@ -39,7 +38,6 @@ class RingPolicy(Policy):
         self.placement = PlacementDecoder(self.config)
 
     def decoder(self, decision: str) -> Any:
-        """Return the decoder of a decision."""
         return getattr(self, decision)
 
     def summary(self, pooled: Float[Array, "D"], graph: jraph.GraphsTuple) -> Float[Array, "D"]:
@@ -59,14 +57,12 @@ class RingPolicy(Policy):
         key: Array,
         noise: Float[Array, "B"],
     ) -> Any:
-        """Draw [B] decisions; ``noise`` [B] scales the deviations from the likeliest one."""
         head = head_input(encoded, self.seen(graph), decision)
         if decision == "placement":
             return self.placement.sample(head, key, noise, self.place(encoded, graph))
         return self.order.sample(head, key, noise)
 
     def seen(self, graph: jraph.GraphsTuple) -> jraph.GraphsTuple:
-        """Return the graph as the network may see it."""
         graph = super().seen(graph)
         return graph if self.config.orders else without_orders(graph, self.columns)
 

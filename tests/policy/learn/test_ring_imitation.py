@@ -10,8 +10,7 @@ from policy.tiny import chain, lattice, tiny_agent
 
 from go_rl.core import CheckpointError
 from go_rl.policy.learn.config import RING_IMITATION
-from go_rl.policy.learn.imitation import imitate
-from go_rl.policy.learn.ring_imitation.lesson import RingLesson
+from go_rl.policy.learn.ring_imitation.lesson import RingLesson, imitate
 from go_rl.policy.learn.ring_imitation.teachers import RingTeacher, explored, first_ring_teacher
 from go_rl.policy.ring.ring_plans import RingPlans
 

@@ -178,7 +178,6 @@ class ProgramPredictor(Predictor[ProgramExamples, ProgramInputs]):
         return np.exp(self._logs(inputs)[0].mean(axis=0))
 
     def interval(self, inputs: ProgramInputs) -> ProgramPredictions:
-        """Return predictions, bounds and flags."""
         logs, outside = self._logs(inputs)
         mean, spread = logs.mean(axis=0), logs.std(axis=0)
         doubt = np.hypot(spread, OWN_SPREAD)
@@ -217,7 +216,6 @@ class ProgramPredictor(Predictor[ProgramExamples, ProgramInputs]):
 
     @classmethod
     def load(cls, source: Any) -> ProgramPredictor:
-        """Read what `save` wrote, by path or by the name of a file that ships."""
         from go_rl.costs.programs.learn.weights_file import load_predictor
 
         return load_predictor(source)

@@ -25,7 +25,6 @@ def price_scores(
     workspace: RingWorkspace,
     scores: Float64[np.ndarray, "B U"],
     seed: int = 0,
-    threads: int | None = None,
     squeeze: float = 1.0,
 ) -> Scored:
     """Return the plans of [B, U] scores (low first), the same for any number of threads.
@@ -39,7 +38,7 @@ def price_scores(
         for i in rows:
             stages[i] = _cut(workspace, scores[i], squeeze)
 
-    on_threads(share, len(scores), threads)
+    on_threads(share, len(scores))
     return price_stages(workspace, stages, seed)
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from go_rl.core import TrainingError
+from go_rl.core.ranges import COUNT, NOT_NEGATIVE, PART, POSITIVE, Range, check_ranges
 from go_rl.policy.config import SOLVER_MODES
-from go_rl.policy.learn.config.checks import check_least, check_positive, check_top
 
 
 @dataclass(frozen=True)
@@ -56,9 +56,11 @@ class PPOConfig:
     """Weight of the divergence from the weights that fine-tuning started from."""
 
     def __post_init__(self) -> None:
-        check_positive("ppo", self, "learning_rate", "clip", "gradient_norm")
-        check_least("ppo", self, 0, "order_entropy", "placement_entropy", "decay_updates", "anchor")
-        check_least("ppo", self, 1, "epochs")
+        check_ranges(
+            self, "ppo", TrainingError, learning_rate=POSITIVE, clip=POSITIVE,
+            gradient_norm=POSITIVE, order_entropy=NOT_NEGATIVE, placement_entropy=NOT_NEGATIVE,
+            decay_updates=NOT_NEGATIVE, anchor=NOT_NEGATIVE, epochs=COUNT,
+        )  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -80,10 +82,10 @@ class FineTuneConfig:
     """Best decisions so far that are learned again with each batch; 0: none."""
 
     def __post_init__(self) -> None:
-        for least, name in ((2, "batch"), (1, "first"), (0, "remembered")):
-            check_least("fine-tuning", self, least, name)
-        check_positive("fine-tuning", self, "widen")
-        check_top(self.top, "fine-tuning")
+        check_ranges(
+            self, "fine-tuning", TrainingError, batch=Range(2), first=COUNT,
+            remembered=NOT_NEGATIVE, widen=POSITIVE, top=PART,
+        )  # fmt: skip
 
 
 FINE_TUNING = {

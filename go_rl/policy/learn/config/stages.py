@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from go_rl.policy.learn.config.checks import check_least, check_positive
+from go_rl.core import TrainingError
+from go_rl.core.ranges import COUNT, NOT_NEGATIVE, POSITIVE, check_ranges
 
 
 @dataclass(frozen=True)
@@ -33,10 +34,11 @@ class ImitationConfig:
     """AdamW's."""
 
     def __post_init__(self) -> None:
-        check_least("imitation", self, 0, "rounds", "updates")
-        check_least("imitation", self, 0, "rollouts", "weight_decay", "astray")
-        check_least("imitation", self, 1, "problems", "samples", "max_units")
-        check_positive("imitation", self, "learning_rate")
+        check_ranges(
+            self, "imitation", TrainingError, rounds=NOT_NEGATIVE, updates=NOT_NEGATIVE,
+            rollouts=NOT_NEGATIVE, weight_decay=NOT_NEGATIVE, astray=NOT_NEGATIVE, problems=COUNT,
+            samples=COUNT, max_units=COUNT, learning_rate=POSITIVE,
+        )  # fmt: skip
 
     @property
     def teaches(self) -> bool:

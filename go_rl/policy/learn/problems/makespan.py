@@ -18,7 +18,7 @@ from go_rl.policy.agent import Agent
 from go_rl.policy.kinds import MAKESPAN_PLANS
 from go_rl.policy.learn.advantage import RunningBaseline
 from go_rl.policy.learn.collect import TrainingCase
-from go_rl.policy.learn.config import MakespanTrainConfig
+from go_rl.policy.learn.config import NodesTrainConfig
 from go_rl.policy.learn.problems.curriculum import (
     KEPT,
     VALIDATION_SEED,
@@ -42,10 +42,10 @@ ProblemKey = tuple[str, str, tuple[str, ...]]
 """Graph of the zoo, hardware and decisions."""
 
 
-class MakespanProblems(Curriculum[MakespanTrainConfig]):
+class MakespanProblems(Curriculum[NodesTrainConfig]):
     """All problems of a run; units are built when a problem is first drawn."""
 
-    def __init__(self, config: MakespanTrainConfig, cache: Path | None = None) -> None:
+    def __init__(self, config: NodesTrainConfig, cache: Path | None = None) -> None:
         """``cache``: folder of generated graphs; None: they are traced again when they are not in
         memory."""
         super().__init__(config)

@@ -1,8 +1,11 @@
-"""`RingLesson`: what a policy of rings learns from the best cuts known of one problem.
+"""`RingLesson`: what a policy of rings learns from the best cuts known of one problem; `imitate`: a
+policy learns to decide as searches found best.
 
-Three losses, each a mean: the chips of the plan are likely under the placement head, smoothed by
-about a chip; the likeliest order puts units of earlier chips first, pair by pair; and the
-graph-level decisions whose orders were cut best are likely (expert iteration).
+The likelihood of the best decisions known of each problem is maximised, as in the cross-entropy
+method (Rubinstein 1999), but for all graphs at once, through the network. Three losses, each a
+mean: the chips of the plan are likely under the placement head, smoothed by about a chip; the
+likeliest order puts units of earlier chips first, pair by pair; and the graph-level decisions whose
+orders were cut best are likely (expert iteration).
 
 Dimension letters: ``U`` padded units, ``K`` chips, ``M`` graph-level decisions of ``G`` numbers,
 ``P`` pairs of units, ``T`` iterations.
@@ -10,6 +13,7 @@ Dimension letters: ``U`` padded units, ``K`` chips, ``M`` graph-level decisions 
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import NamedTuple, cast
@@ -20,13 +24,18 @@ import jraph
 import numpy as np
 from jaxtyping import Array, Float, Int, Int16
 
+from go_rl.core import TrainingError
+from go_rl.policy.agent import Agent
 from go_rl.policy.config import MAX_CHIPS
-from go_rl.policy.learn.imitation import Lesson
+from go_rl.policy.learn.config import ImitationConfig
+from go_rl.policy.learn.descent import Descent, descend
 from go_rl.policy.network import Params, Policy
 from go_rl.policy.ring.order_decoder import OrderActions
 from go_rl.policy.ring.ring_plans import RingPlans
 from go_rl.policy.ring.ring_policy import RingPolicy
 
+ROUND = 50
+"""Updates between two sentences of a report."""
 PAIRS = 1024
 """Pairs of units that a gradient compares."""
 BLUR = 0.6
@@ -53,7 +62,7 @@ class RingTarget(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class RingLesson(Lesson):
+class RingLesson:
     """The best cuts known of one problem."""
 
     name: str
@@ -68,7 +77,8 @@ class RingLesson(Lesson):
     def gradient(
         self, policy: Policy, params: Params, offset: int, astray: float
     ) -> tuple[Array, Params]:
-        """Return the loss of imitation and its gradient."""
+        """Return the loss of imitation and its gradient; ``offset`` chooses what is looked at,
+        ``astray`` is as in `ImitationConfig`."""
         padded = self.decoder.padded
         target = self._target(np.random.default_rng(offset), astray)
         real, chips = jnp.asarray(padded.real), jnp.int32(padded.num_devices)
@@ -152,3 +162,48 @@ def _disorder(
     counts = (pairs[:, 0] != pairs[:, 1]).astype(jnp.float32)
     lost = jax.nn.softplus(-gap) * counts
     return lost.sum() / jnp.maximum(counts.sum() * len(scores), 1.0)
+
+
+def imitate(
+    agent: Agent,
+    lessons: Sequence[RingLesson],
+    config: ImitationConfig,
+    seed: int,
+    report: Callable[[str], None] = lambda sentence: None,
+) -> tuple[Agent, Float[np.ndarray, "updates"]]:
+    """Return the agent after imitating, and the negative log-density of weights by update.
+
+    Args:
+        agent: ring policy.
+        lessons: what to imitate.
+        config: gradient steps, lessons in each of them, and the learner.
+        seed: chooses lessons.
+        report: called with a sentence now and then.
+
+    Raises:
+        TrainingError: there is nothing to imitate, or a loss is not finite.
+    """
+    if not lessons:
+        raise TrainingError("imitation: no problem has weights to imitate")
+    rng, params = np.random.default_rng(seed), agent.params
+    descent = Descent(config.learning_rate, config.updates, config.weight_decay)
+    state = descent.rule.init(params)
+    losses: list[float] = []
+    for update in range(config.updates):
+        chosen = rng.integers(len(lessons), size=config.problems)
+        offsets = [int(rng.integers(1 << 30)) for _ in chosen]
+        found = [
+            lessons[i].gradient(agent.policy, params, offset, config.astray)
+            for i, offset in zip(chosen, offsets, strict=True)
+        ]
+        params, state = descend(descent, params, state, [gradient for _, gradient in found])
+        losses.append(float(np.mean([float(loss) for loss, _ in found])))
+        if not np.isfinite(losses[-1]):
+            names = ", ".join(lessons[i].name for i in chosen)
+            raise TrainingError(
+                f"imitation: update {update} on {names} gave loss {losses[-1]}; lower the "
+                f"learning rate ({config.learning_rate})"
+            )
+        if (update + 1) % ROUND == 0:
+            report(f"imitation {update + 1}/{config.updates}: loss {np.mean(losses[-ROUND:]):.4f}")
+    return agent.having(params), np.array(losses)

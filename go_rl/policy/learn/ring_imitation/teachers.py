@@ -24,9 +24,8 @@ from go_rl.objectives.ring.methods.unit_annealing import UnitAnnealing
 from go_rl.objectives.ring.orders import candidate_orders, positions
 from go_rl.policy.agent import Agent
 from go_rl.policy.learn.config import ImitationConfig
-from go_rl.policy.learn.imitation import imitate
 from go_rl.policy.learn.problems.ring import RingProblems, TaughtRing
-from go_rl.policy.learn.ring_imitation.lesson import RingLesson
+from go_rl.policy.learn.ring_imitation.lesson import RingLesson, imitate
 from go_rl.policy.ring.ring_plans import RingPlans
 from go_rl.policy.weights import Weights, load_weights, save_weights
 from go_rl.runtime.array_file import UNREADABLE, read_arrays

@@ -1,5 +1,4 @@
-"""`add_shard`: the measurements of one more processor in a data set of several; `shipped_programs`:
-those that a processor has there, and need not be made again.
+"""`add_shard`: the measurements of one more processor in a data set of several.
 
 The programs are kept once (`go_rl.costs.programs.measure.data_file`). Their numbers never change:
 what a processor measured that none before had is appended.
@@ -19,13 +18,11 @@ from go_rl.core import ReadError
 from go_rl.costs.programs.features import join_asts
 from go_rl.costs.programs.measure.data import ROWS, ProgramData
 from go_rl.costs.programs.measure.data_file import (
-    KIND,
     load_programs,
     save_programs,
     save_times,
     shard_paths,
 )
-from go_rl.costs.programs.workloads.drawn_programs import Drawing
 
 PROGRAM = ("task", "target", "nest")
 """Rows that say which program was measured."""
@@ -66,31 +63,6 @@ def add_shard(path: Path, data: ProgramData) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     shard = replace(data, targets=targets, failures=dict(sorted(failures.items())), provenance=told)
     save_times(folder / f"{device}.npz", shard, rows)
-
-
-def shipped_programs(name: str, draws: int, device: str) -> dict[tuple[str, str], str]:
-    """Return the loop nests that a processor's shard of a data set that ships has, by workload and
-    setting of their records; none where there is no such data set or shard.
-
-    Args:
-        name: of the data set.
-        draws: schedules of a drawing.
-        device: target of the records.
-
-    Raises:
-        ReadError: the shard is damaged.
-    """
-    path = Path(f"{KIND.shipped}/{name}.npz")
-    if device not in shard_paths(path):
-        return {}
-    data = load_programs(path, [device])
-    found = {}
-    for task, target, draw, nest in zip(data.task, data.target, data.draw, data.nest, strict=True):
-        level = data.targets[target].codegen
-        drawing = Drawing(data.tasks[task], level, draws, int(draw) // draws)
-        key = drawing.task.workload, drawing.setting(int(draw) % draws)
-        found[key] = data.nests[nest]
-    return found
 
 
 def _joined(rows: dict[str, np.ndarray], before: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
