@@ -176,7 +176,7 @@ class TransferTuner(SavedNetwork):
         return outputs(network, self.params, programs, inputs.num_programs, width)
 
     def knows(self, leaves: int) -> bool:
-        """Return whether programs of so many leaves can be ranked."""
+        """Return whether programs of this many leaves can be ranked."""
         return 0 < leaves <= LEAF_SIZES[-1]
 
     def predict(self, inputs: ProgramInputs) -> Float64[np.ndarray, "P"]:
