@@ -47,7 +47,7 @@ class RecordPools(Script):
         measure = CollectConfig(
             core=self.core, timeout=20.0, timing=TimingConfig(visits=4, least_calls=3)
         )
-        config = ProgramsConfig(schedules=TOGETHER, codegen=(CODEGEN,), measure=measure)
+        config = ProgramsConfig(candidates=TOGETHER, codegen=(CODEGEN,), measure=measure)
         self.folder.mkdir(parents=True, exist_ok=True)
         for seed in range(-(-self.candidates // TOGETHER)):
             drawn = replace(config, measure=replace(measure, sampling=SamplingConfig(seed=seed)))

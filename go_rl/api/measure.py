@@ -77,7 +77,7 @@ def measure_programs(
     *,
     report: Progress = ignore,
 ) -> MeasuredFolder:
-    """Build and time random schedules of the operators of networks, through TVM; what the folder
+    """Build and time random candidates of the operators of networks, through TVM; what the folder
     knows is not measured again.
 
     Args:

@@ -101,7 +101,7 @@ def evaluate_controls(
 
 
 def _after(done: int, report: Report | None) -> Report | None:
-    """Report to the same, with so many runs done before."""
+    """Report to the same, with this many runs done before."""
     return None if report is None else lambda count, sentence: report(done + count, sentence)
 
 

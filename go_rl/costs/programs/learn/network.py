@@ -157,7 +157,7 @@ class Layers(nn.Module):
 
 
 def leaf_layers(leaves: int) -> str:
-    """Return the name of the parameters that programs of so many leaves have for themselves."""
+    """Return the name of the parameters that programs of this many leaves have of their own."""
     return f"leaves_{leaves}"
 
 

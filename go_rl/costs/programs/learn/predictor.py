@@ -190,7 +190,7 @@ class ProgramPredictor(Predictor[ProgramExamples, ProgramInputs]):
         )
 
     def knows(self, leaves: int) -> bool:
-        """Return whether there are layers for programs of so many leaves."""
+        """Return whether there are layers for programs of this many leaves."""
         return leaves in self.config.network.leaf_counts
 
     def latents(self, inputs: ProgramInputs) -> Float32[np.ndarray, "P E"]:

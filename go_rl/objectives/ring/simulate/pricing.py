@@ -119,7 +119,7 @@ class RingPricer:
         return int(copies[self.arrays.user].sum())
 
     def _borrow(self, events: int) -> RingScratch:
-        """Return scratch that no other thread uses, with room for so many events."""
+        """Return scratch that no other thread uses, with room for this many events."""
         try:
             scratch = self._idle.pop()
         except IndexError:

@@ -18,7 +18,7 @@ class SampleConfig:
     placements: int = 16
     """Placements drawn through the solver."""
     solver: str = "sample"
-    """How placements go through the solver: sample, fix, sample-nodes, fix-nodes or none."""
+    """Mode of the solver for placements: sample, fix, sample-nodes, fix-nodes or none."""
 
     def __post_init__(self) -> None:
         if self.orders < 0 or self.placements < 0 or self.orders + self.placements < 2:

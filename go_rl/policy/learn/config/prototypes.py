@@ -35,7 +35,7 @@ class PrototypeTrainConfig(RunConfig, ABC):
     rollouts: int = 512
     """Rollouts of the search on each problem."""
     candidates: int = 400
-    """Best weights of so many problems, among which the prototypes are chosen."""
+    """Problems whose best weights are the candidates for prototypes."""
     judged: int = 800
     """Problems on which the candidates are judged."""
     examples: int | None = None

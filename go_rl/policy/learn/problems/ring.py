@@ -43,7 +43,7 @@ TURNS = 2
 VALIDATION_SIZES = {"order": 16, "placement": 4}
 """Samples of a validation problem."""
 CHIPS_ALONE = {"placement": 20}
-"""The same of a policy that draws no orders."""
+"""Samples by group, for a policy that draws no orders."""
 
 
 @dataclass(frozen=True, eq=False)
