@@ -1,9 +1,8 @@
 """The best plans known for the named problems, frozen: seconds, origin and decisions.
 
 They are what headroom is measured against (`experiments.learning.headroom_measure`). Only reports
-read this module; policies, searches and training read `go_rl.graphs.zoo.teaching_plans`, which
-refuses the problems of validation and test. ``python -m experiments.learning.freeze_best`` writes
-the files.
+read this module: no plan of it teaches a policy or starts a search. ``python -m
+experiments.learning.freeze_best`` writes the files.
 """
 
 from __future__ import annotations

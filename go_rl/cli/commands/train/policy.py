@@ -54,14 +54,6 @@ DECISION_SETS: tyro.constructors.PrimitiveConstructorSpec[DecisionSets] = (
 )
 
 
-@dataclass(frozen=True)
-class MakespanPPO(PPOConfig):
-    """One update."""
-
-    placement_entropy: Annotated[float, tyro.conf.Suppress] = PPOConfig.placement_entropy
-    """Not read: a policy for makespan has one entropy."""
-
-
 Network = Literal["ring", "orders", "nodes", "dispatch"]
 
 
@@ -79,8 +71,6 @@ class NodesTraining(NodesTrainConfig):
 
     decide: Annotated[DecisionSets, DECISION_SETS] = NodesTrainConfig.decide
     """Sets of decisions, each as often as it is listed."""
-    ppo: MakespanPPO = field(default_factory=lambda: MakespanPPO(**asdict(NodesTrainConfig().ppo)))
-    """The learner."""
 
 
 @dataclass(frozen=True)

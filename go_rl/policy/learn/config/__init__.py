@@ -4,7 +4,6 @@ from go_rl.policy.learn.config.learner import (
     FINE_TUNING,
     FineTuneConfig,
     PPOConfig,
-    SampleConfig,
 )
 from go_rl.policy.learn.config.prototypes import (
     DispatchTrainConfig,
@@ -22,18 +21,15 @@ from go_rl.policy.learn.config.run import (
     RunConfig,
     TrainConfig,
 )
-from go_rl.policy.learn.config.stages import RING_IMITATION, ImitationConfig
 
 __all__ = [
     "CHECKPOINTS",
     "CONFIG_FILE",
     "FINE_TUNING",
-    "RING_IMITATION",
     "WEIGHTS_FILE",
     "WORKERS",
     "DispatchTrainConfig",
     "FineTuneConfig",
-    "ImitationConfig",
     "MakespanTrainConfig",
     "NodesTrainConfig",
     "OrdersTrainConfig",
@@ -41,6 +37,5 @@ __all__ = [
     "PrototypeTrainConfig",
     "RingTrainConfig",
     "RunConfig",
-    "SampleConfig",
     "TrainConfig",
 ]
