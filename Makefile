@@ -45,13 +45,13 @@ test-counted: $(STAMP)
 # Hours. DATA holds the public graphs and timings that some scripts compare with.
 DATA ?= ../shared/data
 bench: $(STAMP)
-	for script in readers.cost_analysis_agreement partition.mcm_transfer partition.mcm_rivals \
-	  placement.makespan_scale kernels.kernel_cost_model kernels.kernel_ranks \
-	  learning.learned_rewards learning.control_arms tuning.kernel_autotuner; do \
-	  echo "== $$script"; $(BIN)/python -m experiments.$$script; done
+	for script in readers.cost_analysis_agreement partition.mcm_transfer placement.makespan_scale \
+	  kernels.kernel_cost_model kernels.kernel_ranks \
+	  tuning.kernel_autotuner; do \
+	  echo "== $$script"; $(BIN)/python -m experiments $$script; done
 	for script in simulate.allocator placement.dnn_partitioning partition.ring_quality \
 	  partition.solver_speed; do \
-	  echo "== $$script"; $(BIN)/python -m experiments.$$script --data $(DATA); done
+	  echo "== $$script"; $(BIN)/python -m experiments $$script --data $(DATA); done
 
 # Training that takes hours, on one core in the background, from where it was (DEVELOPERS.md).
 long: $(STAMP)

@@ -1,7 +1,7 @@
 """What every script here inherits: options on the command line, rows that are kept, a page.
 
 A script declares its options as a frozen dataclass, its rows as another, and what is done in `run`;
-``python -m experiments.FOLDER.NAME`` then calls `Script.main`.
+``python -m experiments FOLDER.NAME`` then calls `Script.main`.
 """
 
 from __future__ import annotations
@@ -47,10 +47,10 @@ class Script(ABC):
         tyro.cli(cls, description=words, config=(tyro.conf.FlagCreatePairsOff,)).run()
 
     @property
-    def module(self) -> str:
-        """Module of the script, such as ``experiments.partition.mcm_rivals``."""
+    def name(self) -> str:
+        """Name of the script, such as ``partition.mcm_transfer``."""
         path = Path(inspect.getfile(type(self))).resolve()
-        return ".".join(path.relative_to(ROOT).with_suffix("").parts)
+        return ".".join(path.relative_to(ROOT / "experiments").with_suffix("").parts)
 
     def in_own_process(self, *options: object) -> list[str]:
         """Return the lines that this script prints with other options, in a process of its own.
@@ -58,7 +58,7 @@ class Script(ABC):
         Raises:
             RuntimeError: it ends with an error, whose last line is the message.
         """
-        command = [sys.executable, "-m", self.module, *map(str, options)]
+        command = [sys.executable, "-m", "experiments", self.name, *map(str, options)]
         answer = subprocess.run(command, capture_output=True, text=True)
         if answer.returncode:
             lines = answer.stderr.strip().splitlines() or [f"exit code {answer.returncode}"]
@@ -83,7 +83,7 @@ class Experiment(Script):
     @property
     def stem(self) -> Path:
         """Path of the page without its ending; also the folder of runs too large for one file."""
-        return self.out / (self.page_name or self.module.rpartition(".")[2])
+        return self.out / (self.page_name or self.name.rpartition(".")[2])
 
     def path(self, ending: str) -> Path:
         """Return the path of a file beside the page, such as that which ends in ``.csv``."""
@@ -115,7 +115,7 @@ class Experiment(Script):
         """
         whole = text if isinstance(text, str) else "\n".join(text)
         title, _, rest = whole.rstrip("\n").partition("\n")
-        command = f"python -m {self.module} {shlex.join(sys.argv[1:])}".strip()
+        command = f"python -m experiments {self.name} {shlex.join(sys.argv[1:])}".strip()
         path = self.stem.with_name(f"{name or self.stem.name}.md")
         known = path.read_text(encoding="utf-8") if path.exists() else ""
         remarks = "".join(known.partition(REMARKS)[1:]) or "\n"

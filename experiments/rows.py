@@ -127,18 +127,13 @@ def run_name(words: str, *data: np.ndarray) -> str:
     ).hexdigest()[:12]
 
 
-def rows_of_run(kind: type[Run], path: Path, run: str) -> list[Run]:
+def kept_of_run(kind: type[Run], path: Path, run: str) -> KeptRows[Run]:
     """Return the rows of a file, all of which must be of one run; none where there is no file.
 
     Raises:
         ReadError: see `read_rows`.
         TrainingError: rows are of another run.
     """
-    return kept_of_run(kind, path, run).rows
-
-
-def kept_of_run(kind: type[Run], path: Path, run: str) -> KeptRows[Run]:
-    """Return the rows of `rows_of_run`, to which further ones can be added."""
     kept = KeptRows(kind, path)
     if any(row.run != run for row in kept.rows):
         raise TrainingError(

@@ -75,7 +75,7 @@ _MODULES = {
     "zoo_entry": "zoo",
     "zoo_names": "zoo",
 }
-"""Where in `go_rl.api` each name is defined."""
+"""Modules of `go_rl.api`, with the names that each defines."""
 __all__ = [
     "TrainingIteration",
     "audit_session",

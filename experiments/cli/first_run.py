@@ -1,6 +1,6 @@
 """How long a user waits for the first plan: a fresh install, and the run after it.
 
-Run: ``python -m experiments.cli.first_run``. The command line in a process of its own: ``rounds``
+Run: ``python -m experiments cli.first_run``. The command line in a process of its own: ``rounds``
 times from an empty folder of compiled functions, each followed by the same command again. Wall
 seconds from the start of the process to the line that announces the first legal plan, and to its
 end.
@@ -86,7 +86,3 @@ def _run(command: list[str], environment: dict[str, str]) -> Wait:
             if ANNOUNCED in line:
                 first = time.perf_counter() - started
     return Wait(first, time.perf_counter() - started)
-
-
-if __name__ == "__main__":
-    FirstRun.main()

@@ -1,6 +1,6 @@
 """Kernel cost models compared: percentage errors of runtimes on kernels that were not learned from.
 
-Run: ``python -m experiments.kernels.kernel_cost_model [--data kernels-cpu-1 | --folder DIR]``.
+Run: ``python -m experiments kernels.kernel_cost_model [--data kernels-cpu-1 | --folder DIR]``.
 *data sheet* is the roofline with the chip's peak rates and the time of an empty call; *calibrated*
 the same with its efficiencies and the call fitted; *xla* the calibrated roofline on XLA's own FLOP
 and bytes; *boosted* trees on summed features; *learned* the ensemble with GraphSAGE, *Transformer*
@@ -15,15 +15,16 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
+from jaxtyping import Int
 
 from experiments.experiment import Experiment, timed
+from experiments.kernels.roofline_fit import calibrate
 from experiments.page_text import cell
 from go_rl.core import Device, load_hardware
 from go_rl.costs.kernels.features import kernel_features
 from go_rl.costs.kernels.measure.data import (
     KernelData,
     absolute_rows,
-    by_model_split,
     gather_kernels,
     load_kernel_data,
     plain_seconds,
@@ -32,7 +33,7 @@ from go_rl.costs.kernels.network import EncoderName, KernelNetworkConfig, Reduct
 from go_rl.costs.kernels.predictor import KernelPredictor, predict_layouts
 from go_rl.costs.kernels.training import KernelTrainConfig
 from go_rl.costs.learning.metrics import by_model, mape
-from go_rl.costs.models.analytical import Analytical, Efficiency, calibrate
+from go_rl.costs.models.analytical import Analytical, Efficiency
 from go_rl.costs.models.cost_model import Kernels
 from go_rl.costs.models.kernel_cache import kernel_work
 from go_rl.costs.trees.boosted import BoostedTrees, SummedKernels, summed_features
@@ -92,6 +93,14 @@ class KernelCostModel(Experiment):
 
 Predict = Callable[[np.ndarray, Sequence[str]], np.ndarray]
 """From kernels (numbers) and their settings ("": XLA's default; only layouts matter) to seconds."""
+
+
+def by_model_split(
+    models: Sequence[str], held_out: Sequence[str]
+) -> tuple[Int[np.ndarray, "T"], Int[np.ndarray, "V"]]:
+    """Return the kernels of other models, and those of the models held out."""
+    out = np.isin(np.array(models), list(held_out))
+    return np.flatnonzero(~out), np.flatnonzero(out)
 
 
 def _noise(data: KernelData) -> str:
@@ -218,7 +227,3 @@ METHODS: dict[str, Callable[[KernelData, np.ndarray, KernelCostModel], Predict]]
     "Transformer": _network("graphsage", "transformer"),
     "no neighbours": _network("none"),
 }
-
-
-if __name__ == "__main__":
-    KernelCostModel.main()

@@ -1,6 +1,6 @@
 """Where the graph of a kernel counts for its cost: errors by the size of the fusion.
 
-Run: ``python -m experiments.kernels.kernel_fusion_size [--data kernels-cpu-1] [--steps 3000]``.
+Run: ``python -m experiments kernels.kernel_fusion_size [--data kernels-cpu-1] [--steps 3000]``.
 Each seed holds out families of models that have a fifth of the kernels, and one network learns from
 the rest. *no neighbours* sees the same operators and features of the whole kernel, but no edge.
 *Paper's inputs*: of our columns those that the published model reads (`OF_PAPER`). Paired
@@ -17,9 +17,9 @@ import numpy as np
 from jaxtyping import Bool, Float64, Int64
 
 from experiments.experiment import Experiment
-from experiments.page_text import grid_table
+from experiments.page_text import NOTHING, grid_table
 from experiments.rows import grouped, kept_of_run, run_name
-from experiments.statistics import with_error
+from experiments.statistics import family_means, ratio_of, with_error
 from go_rl.costs.kernels.features import (
     LAYOUT_COLUMNS,
     NODE_FEATURES,
@@ -65,8 +65,6 @@ OF_PAPER = tuple(
     for name in NODE_FEATURES
 )
 """Columns of nodes that the published model reads; of the whole kernel it reads layouts alone."""
-DRAWS = 10_000
-"""Of the bootstrap."""
 
 
 @dataclass(frozen=True)
@@ -210,40 +208,29 @@ def _by_size(columns: Mapping[str, Callable[[Sequence[str]], str]]) -> str:
 
 
 def _errors(rows: Sequence[Row], variant: str, sizes: Sequence[str]) -> str:
-    found = []
-    for seed in sorted({row.seed for row in rows}):
-        own = [r for r in rows if r.key == (variant, seed) and r.size in sizes]
-        if own:
-            found.append(np.average([r.error for r in own], weights=[r.kernels for r in own]))
-    return with_error(found)
+    own = grouped(_of(rows, variant, sizes), lambda row: row.seed)
+    return with_error([_mean_error(own[seed]) for seed in sorted(own)])
 
 
 def _gain(rows: Sequence[Row], first: str, second: str, sizes: Sequence[str]) -> str:
-    logs = _family_logs(rows, first, sizes), _family_logs(rows, second, sizes)
-    families: dict[str, list[float]] = {}
-    for seed, family in logs[0].keys() & logs[1].keys():
-        gain = logs[0][seed, family] - logs[1][seed, family]
-        families.setdefault(family, []).append(gain)
-    both = [float(np.mean(families[name])) for name in sorted(families)]
-    if len(both) < 2:
-        return "–"
-    draws = np.random.default_rng(0).choice(both, (DRAWS, len(both))).mean(axis=1)
-    low, high = np.quantile(draws, (0.025, 0.975))
-    mean, low, high = (100 * np.expm1(each) for each in (np.mean(both), low, high))
+    one, two = (
+        grouped(_of(rows, name, sizes), lambda row: (row.family, row.seed))
+        for name in (first, second)
+    )
+    means = family_means(
+        (key[0], float(np.log(_mean_error(one[key]) / _mean_error(two[key]))))
+        for key in sorted(one.keys() & two.keys())
+    )
+    if len(means) < 2:
+        return NOTHING
+    mean, low, high = (100 * (ratio - 1) for ratio in ratio_of(means))
     return f"{mean:+.1f} % ({low:+.1f} to {high:+.1f})"
 
 
-def _family_logs(
-    rows: Sequence[Row], variant: str, sizes: Sequence[str]
-) -> dict[tuple[int, str], float]:
-    """Log of the mean error, by split and family."""
-    mine = [row for row in rows if row.variant == variant and row.size in sizes]
-    own = grouped(mine, lambda row: (row.seed, row.family))
-    return {
-        key: float(np.log(np.average([r.error for r in of], weights=[r.kernels for r in of])))
-        for key, of in own.items()
-    }
+def _of(rows: Sequence[Row], variant: str, sizes: Sequence[str]) -> list[Row]:
+    return [row for row in rows if row.variant == variant and row.size in sizes]
 
 
-if __name__ == "__main__":
-    KernelFusionSize.main()
+def _mean_error(rows: Sequence[Row]) -> float:
+    """Mean over the kernels of all rows."""
+    return float(np.average([row.error for row in rows], weights=[row.kernels for row in rows]))

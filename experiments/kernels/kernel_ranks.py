@@ -1,6 +1,6 @@
 """Choosing tilings and compiler flags of kernels: what a choice by each method loses.
 
-Run: ``python -m experiments.kernels.kernel_ranks [--kernels FILE|NAME] [--tiles FILE|NAME]``; it
+Run: ``python -m experiments kernels.kernel_ranks [--kernels FILE|NAME] [--tiles FILE|NAME]``; it
 goes on where it stopped. Five folds at random, and five by network. *default*: the compiler's
 flags, or the tiling that one would write unmeasured; *best setting*: best on average on the
 training split; *analytical*: the hand-written estimate; *trees* learned the log of the seconds,
@@ -14,19 +14,18 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal, cast
 
 import numpy as np
+from jaxtyping import Float64, Int
 
 from experiments.experiment import Experiment, timed
-from experiments.kernels.kernel_cost_model import HELD_OUT, error_table
-from experiments.rows import csv_text, grouped, rows_of_run, run_name
+from experiments.kernels.kernel_cost_model import HELD_OUT, by_model_split, error_table
+from experiments.rows import grouped, kept_of_run, run_name
 from go_rl.core import ReadError, TrainingError
-from go_rl.core.plan import write_text
 from go_rl.costs.kernels.features import kernel_features
-from go_rl.costs.kernels.measure.data import KernelData, by_model_split, load_kernel_data
+from go_rl.costs.kernels.measure.data import KernelData, load_kernel_data
 from go_rl.costs.learning.losses import RankLoss
-from go_rl.costs.learning.metrics import ape, by_model, kendall, random_ape
+from go_rl.costs.learning.metrics import ape, by_model, groups_of, random_ape
 from go_rl.costs.tiles import TiledProgram, default_tiles, estimate_tiles
 from go_rl.costs.tiles.measure.data import TileData, load_tile_data
 from go_rl.costs.tiles.ranks.data import CONFIDENT, RankGroups, Task, flag_groups, tile_groups
@@ -41,8 +40,16 @@ HELD_OUT_TILES = (
     "transformer-big", "yolo-tiny",
 )  # fmt: skip
 """Networks of the tile task whose kind the published table has."""
-TITLES: Mapping[Task, str] = {"flags": "Flags", "tiles": "Tilings"}
-APE, TAU, SECONDS, ALL = "APE", "tau", "seconds", "all"
+TITLES = {"flags": "Flags", "tiles": "Tilings"}
+HEAD = """# Ranking configurations of kernels
+
+APE: what the configurations chosen lose, in percent of the best measured ones; kernels that were \
+not learned from, in five folds (seed {seed}). *mse* to *weighted*: {members} networks of {steps} \
+updates.
+"""
+TOTALS = {"all kernels": 1, "Kendall's tau": 2, "seconds": 1}
+"""Numbers of all groups together with their decimals: time lost, Kendall's tau (NaN for what does
+not rank), seconds of learning and choosing, all tasks and folds."""
 LEARNED: Mapping[str, tuple[RankLoss, float | None]] = {
     "mse": ("mse", None),
     "logistic": ("logistic", None),
@@ -70,21 +77,19 @@ class KernelRanks(Experiment):
 
     def run(self) -> None:
         """Compare on both splits what is missing; write the page and its table."""
-        known, path = load(self), self.path(".csv")
+        known = load(self)
         run = run_of(known, self)
-        found, sizes = judgements(rows_of_run(Row, path, run)), {}
+        table = kept_of_run(Row, self.path(".csv"), run)
+        text = HEAD.format(seed=self.seed, members=self.members, steps=self.steps)
         for name, split in splits(known, self.seed).items():
-            for task, folds in split.items():
-                sizes[task, name] = (len(folds[0][0]), sum(len(test) for _, test in folds))
-                found.setdefault((task, name), {})
             for method in (*METHODS, *LEARNED):
-                if all(method in found[task, name] for task in split):
-                    continue
-                for task, judged in compare(method, known, split, self).items():
-                    found[task, name][method] = judged
-                write_text(path, csv_text(Row, table(found, run)))
-        shown: dict[Task, tuple[str, ...]] = {task: each.held_out for task, each in known.items()}
-        text = page({key: found[key] for key in sizes}, sizes, shown, self)
+                if not any(table.has(run, task, name, method) for task in split):
+                    for task, judged in compare(method, known, split, self).items():
+                        for measure, value in judged.items():
+                            table.add(Row(run, task, name, method, measure, value))
+            for task, folds in split.items():
+                rows = [row for row in table.rows if (row.task, row.split) == (task, name)]
+                text += section(rows, folds, known[task].held_out)
         text += "".join(f"\n{each.again}" for each in known.values() if each.again)
         self.write_page(text)
 
@@ -115,27 +120,14 @@ class Ranked:
         return np.flatnonzero(np.isin(self.groups.group, which))
 
 
-@dataclass(frozen=True)
-class Judgement:
-    """Time lost by the choices of one method."""
-
-    apes: dict[str, float]
-    """APE of each label."""
-    total: float
-    """Absolute percentage error of all groups together."""
-    tau: float
-    """Kendall's tau; NaN for what does not rank."""
-    seconds: float
-    """Spent on learning and choosing, all tasks and folds."""
-
-
+Judgement = dict[str, float]
+"""Time lost by the choices of one method (APE): by label, and `TOTALS`."""
 Fold = tuple[np.ndarray, np.ndarray]
 """Groups to learn from, and those to test on."""
 Split = Mapping[Task, Sequence[Fold]]
 """Folds, as many of each task; each group is tested at most once."""
 Scores = np.ndarray | None
 """[r] of the tested candidates, smaller for faster; None: a random choice."""
-SplitName = Literal["at random", "by model"]
 
 
 @dataclass(frozen=True)
@@ -148,11 +140,8 @@ class Row:
     split: str
     method: str
     measure: str
-    kernels: str
+    """A label, whose APE it is, or one of `TOTALS`."""
     value: float
-
-
-Found = dict[tuple[Task, SplitName], dict[str, Judgement]]
 
 
 def run_of(known: Mapping[Task, Ranked], options: KernelRanks) -> str:
@@ -216,7 +205,25 @@ def measured_again(data: TileData) -> str:
     )
 
 
-def splits(known: Mapping[Task, Ranked], seed: int) -> dict[SplitName, Split]:
+def kendall(
+    predicted: Float64[np.ndarray, "R"],
+    seconds: Float64[np.ndarray, "R"],
+    kernel: Int[np.ndarray, "R"],
+) -> float:
+    """Return Kendall's tau-b within a kernel, the mean over kernels where it is defined."""
+    from scipy.stats import kendalltau  # imports for half a second
+
+    taus = []
+    for rows in groups_of(kernel):
+        if len(rows) > 1:
+            found: object = kendalltau(predicted[rows], seconds[rows])
+            tau = float(found.statistic)  # pyright: ignore[reportAttributeAccessIssue]
+            if np.isfinite(tau):
+                taus.append(tau)
+    return float(np.mean(taus)) if taus else float("nan")
+
+
+def splits(known: Mapping[Task, Ranked], seed: int) -> dict[str, Split]:
     """Return both splits in folds: at random, and by label, `Ranked.held_out` being the first."""
     at_random: dict[Task, list[Fold]] = {}
     by_label: dict[Task, list[Fold]] = {}
@@ -304,7 +311,8 @@ def judge(ranked: Ranked, test: np.ndarray, scores: Scores, spent: float) -> Jud
 
     tau = float("nan") if scores is None else kendall(scores, seconds, group)
     labels = [ranked.labels[g] for g in group.tolist()]
-    return Judgement(by_model(labels, lost), lost(np.arange(len(rows))), tau, spent)
+    totals = (lost(np.arange(len(rows))), tau, spent)
+    return {**by_model(labels, lost), **dict(zip(TOTALS, totals, strict=True))}
 
 
 def _best_setting(ranked: Ranked, train: np.ndarray, test: np.ndarray) -> Scores | str:
@@ -346,67 +354,15 @@ METHODS: dict[str, Callable[[Ranked, np.ndarray, np.ndarray], Scores | str]] = {
 text explains why a method does not apply."""
 
 
-def page(
-    found: Mapping[tuple[Task, SplitName], Mapping[str, Judgement]],
-    sizes: Mapping[tuple[Task, SplitName], tuple[int, int]],
-    shown: Mapping[Task, tuple[str, ...]],
-    options: KernelRanks,
-) -> str:
-    """Return the page: of each task and split a table of APE, with a column for each method."""
-    text = (
-        "# Ranking configurations of kernels\n\nAPE: what the configurations chosen lose, in "
-        "percent of the best measured ones; kernels that were not learned from, in five folds "
-        f"(seed {options.seed}). *mse* to *weighted*: {options.members} networks of "
-        f"{options.steps} updates.\n"
+def section(rows: Sequence[Row], folds: Sequence[Fold], held_out: Sequence[str]) -> str:
+    """Return the table of a task and split: APE, with a column for each method; rows of labels that
+    are held out, or of all where none is."""
+    methods = grouped(rows, lambda row: row.method)
+    columns = {name: {row.measure: row.value for row in own} for name, own in methods.items()}
+    labels = [name for name in next(iter(columns.values())) if name not in TOTALS]
+    shown = [label for label in labels if label in held_out] or labels
+    judged = sum(len(test) for _, test in folds)
+    return (
+        f"\n## {TITLES[rows[0].task]}, {rows[0].split}: {len(folds[0][0])} kernels learned from in "
+        f"the first fold, {judged} judged in all\n\n{error_table(columns, shown, TOTALS)}"
     )
-    for (task, name), judged in found.items():
-        train, test = sizes[task, name]
-        labels = list(next(iter(judged.values())).apes)
-        rows = [label for label in labels if label in shown[task]] or labels
-        columns = {
-            method: {
-                **each.apes, "all kernels": each.total, "Kendall's tau": each.tau,
-                "seconds": each.seconds,
-            }
-            for method, each in judged.items()
-        }  # fmt: skip
-        rest = {"all kernels": 1, "Kendall's tau": 2, "seconds": 1}
-        text += (
-            f"\n## {TITLES[task]}, {name}: {train} kernels learned from in the first fold, {test} "
-            f"judged in all\n\n{error_table(columns, rows, rest)}"
-        )
-    return text
-
-
-def table(found: Found, run: str) -> list[Row]:
-    """Return all numbers, row by row."""
-    return [
-        Row(run, task, name, method, measure, kernels, value)
-        for (task, name), judged in found.items()
-        for method, each in judged.items()
-        for measure, kernels, value in (
-            *((APE, label, lost) for label, lost in each.apes.items()),
-            (APE, ALL, each.total),
-            (TAU, ALL, each.tau),
-            (SECONDS, ALL, each.seconds),
-        )
-    ]
-
-
-def judgements(rows: Sequence[Row]) -> Found:
-    """Return what `table` made rows of."""
-    found: Found = {}
-    parts: dict[tuple[str, str, str], dict[tuple[str, str], float]] = {}
-    for key, own in grouped(rows, lambda row: (row.task, row.split, row.method)).items():
-        parts[key] = {(row.measure, row.kernels): row.value for row in own}
-    for (task, name, method), values in parts.items():
-        apes = {
-            label: v for (measure, label), v in values.items() if measure == APE and label != ALL
-        }
-        judged = Judgement(apes, values[APE, ALL], values[TAU, ALL], values[SECONDS, ALL])
-        found.setdefault((cast("Task", task), cast("SplitName", name)), {})[method] = judged
-    return found
-
-
-if __name__ == "__main__":
-    KernelRanks.main()

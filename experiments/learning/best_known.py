@@ -1,116 +1,132 @@
-"""Long runs of every method, for the best plans known: `go_rl.graphs.zoo.problems`.
+"""Better plans of the named problems: ``auto`` from the best known one, and a new frozen file.
 
-Run: ``python -m experiments.learning.best_known --folder build/best [--only PATTERN ...]``, as
-often as there is time: every visit goes on from the plan in the folder and only improves it. Beside
-``NAME.plan.json``, which `go_rl.verify` has accepted, stands ``NAME.visits.json`` (`Visits`).
-``--list`` prints what is there; ``freeze_best.py`` makes the shipped file of it.
+Run: ``python -m experiments learning.best_known BOARD [--only PATTERN ...] [--seed 1]``, as often
+as there is time, with a folder for a leaderboard (`go_rl.graphs.zoo.leaderboard`), which takes what
+the checker accepts and is better. ``--freeze`` writes the shipped file anew, with what the board
+has; a version with which anything was scored is given another name in `go_rl.graphs.zoo.best_known`
+first.
 """
 
 from __future__ import annotations
 
-import os
-import sys
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatch
-from multiprocessing import get_context
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Literal
 
-from experiments.experiment import Script, deadline
-from experiments.learning.best_known_visit import Visit, read_visits, visit
-from experiments.rows import in_turn
-from go_rl.core import ZooError
-from go_rl.graphs.zoo.problems import Part, ZooProblem, zoo_problems
+import numpy as np
+import tyro
 
-ONE_THREAD = {
-    "JAX_PLATFORMS": "cpu",
-    "NUMBA_NUM_THREADS": "1",
-    "OMP_NUM_THREADS": "1",
-    "OPENBLAS_NUM_THREADS": "1",
-    "XLA_FLAGS": "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1",
-}
-"""A worker takes one core."""
-TASKS = 6
-"""Problems that a worker takes on."""
+from experiments.experiment import Script, deadline, say
+from experiments.rows import in_turn
+from go_rl.compare.portfolio.portfolio import run
+from go_rl.compare.submitted_plans import decision_arrays, frozen_plan, submit
+from go_rl.core import Budget, Plan, Problem
+from go_rl.costs.models.zoo_problem import priced_problem
+from go_rl.graphs.zoo.best_known import (
+    ARRAYS,
+    BEST_VERSION,
+    FOLDER,
+    BestEntry,
+    best_entries,
+    best_known,
+    write_best,
+)
+from go_rl.graphs.zoo.leaderboard import ENDING, LIST, best_of, read_board
+from go_rl.graphs.zoo.problems import Part, ZooProblem, zoo_problems
 
 
 @dataclass(frozen=True)
 class BestKnown(Script):
     """Options of this script."""
 
-    folder: Path = Path("build/best")
-    """Where plans are kept."""
+    board: tyro.conf.Positional[Path]
+    """Folder of the leaderboard."""
     only: tuple[str, ...] = ("*",)
     """Names of problems, such as 'gnmt*ring36*'."""
     part: Part | None = None
     """One side of the split."""
     objective: Literal["ring", "makespan"] | None = None
-    methods: tuple[str, ...] = ()
-    """Only these methods (go_rl.compare.portfolio.registry)."""
-    processes: int = 1
-    """Workers, one core each."""
     seconds: float = 60.0
-    """Of the processor for each problem."""
+    """Budget of ``auto`` on each problem."""
     minutes: float = 0.0
-    """Of the whole run: no search goes on after it; 0: any number."""
-    closed: float = 1e-3
-    """Gap to the bound that needs no search."""
-    list: bool = False
-    """Print what is known, and end."""
+    """Time after which no search begins; 0: none."""
+    seed: int = 0
+    """Random seed of the searches."""
+    freeze: bool = False
+    """Search nothing; write the file that ships."""
+    out: Path = FOLDER
+    """Folder of that file."""
 
     def run(self) -> None:
-        """Visit the problems, those with the fewest seconds so far first."""
-        problems = self.problems()
-        visits = {p.name: read_visits(self.folder, p.name) for p in problems}
-        if self.list:
-            for problem in problems:
-                print(visits[problem.name].sentence(problem))
+        """Search, or freeze."""
+        if self.freeze:
+            write_best(*self._best(), self.out)
+            print(f"{BEST_VERSION}: {len(best_entries(self.out))} plans frozen")
             return
-        open_ones = [p for p in problems if not visits[p.name].closed(self.closed)]
-        open_ones = least_first(open_ones, {name: known.seconds for name, known in visits.items()})
-        print(
-            f"{len(problems)} problems, {len(problems) - len(open_ones)} of them closed", flush=True
-        )
-        os.environ.update(ONE_THREAD)
+        named = [p for p in zoo_problems(self.part, self.objective)
+                 if any(fnmatch(p.name, pattern) for pattern in self.only)]  # fmt: skip
         ends = deadline(self.minutes)
-        asked = [Visit(p.name, self.folder, self.seconds, ends, self.methods) for p in open_ones]
-        failed = 0
-        # A worker keeps the workspaces of the problems it met: it is replaced after a few of them.
-        with get_context("spawn").Pool(self.processes, maxtasksperchild=TASKS) as pool:
-            for ok, sentence in pool.imap_unordered(attempt, asked):
-                failed += not ok
-                print(sentence, flush=True)
-        if failed:
-            sys.exit(1)
+        for number, problem in enumerate(in_turn(named, lambda p: (p.objective, p.family))):
+            if time.time() < ends:
+                say(number, self._visit(problem))
 
-    def problems(self) -> Sequence[ZooProblem]:
-        """Return the problems that the options name.
+    def _visit(self, named: ZooProblem) -> str:
+        """Search on from the best plan known; return what came of it."""
+        start = self._known(named)
+        extra = () if start is None else (KnownPlan(start),)
+        found = run(priced_problem(named), budget=Budget(seconds=self.seconds), seed=self.seed,
+                    extra=extra).best  # fmt: skip
+        if not found.evaluation.status.ok:
+            return f"{named.name}: no plan"
+        with TemporaryDirectory() as folder:
+            path = Path(folder) / "plan.json"
+            found.save(path)
+            outcome = submit(path, self.board, named.name)
+        said = "better" if outcome.accepted else "as before"
+        return f"{named.name}: {outcome.entry.seconds:.6g} s by {outcome.entry.method}, {said}"
 
-        Raises:
-            ZooError: there is none.
-        """
-        named = zoo_problems(self.part, self.objective)
-        found = [p for p in named if any(fnmatch(p.name, pattern) for pattern in self.only)]
-        if not found:
-            raise ZooError(f"no problem matches {' '.join(self.only)}; --list names them all")
-        return found
+    def _known(self, named: ZooProblem) -> Plan | None:
+        """The best plan of a problem, of the board or of what ships."""
+        entry, source = best_of(named.name, self._listed(), self.board)
+        if entry is None:
+            return None
+        if source == BEST_VERSION:
+            return frozen_plan(named)
+        return Plan.load(self.board / f"{named.name}{ENDING}")
+
+    def _listed(self) -> Mapping[str, BestEntry]:
+        return read_board(self.board) if (self.board / LIST).exists() else {}
+
+    def _best(self) -> tuple[list[BestEntry], dict[str, np.ndarray]]:
+        """Entries and decisions of all problems with a plan."""
+        entries: list[BestEntry] = []
+        arrays: dict[str, np.ndarray] = {}
+        for named in zoo_problems():
+            entry, source = best_of(named.name, self._listed(), self.board)
+            if entry is None:
+                continue
+            entries.append(entry)
+            if source == BEST_VERSION:
+                known = best_known(named.name)
+                decisions = {word: getattr(known, word) for word in ARRAYS}
+            else:
+                decisions = decision_arrays(Plan.load(self.board / f"{named.name}{ENDING}"))
+            kept = {word: array for word, array in decisions.items() if array is not None}
+            arrays |= {f"{named.name}/{word}": array for word, array in kept.items()}
+        return entries, arrays
 
 
-def least_first(problems: Sequence[ZooProblem], spent: Mapping[str, float]) -> list[ZooProblem]:
-    """Return the problems with the fewest seconds first; among equals, families take turns."""
-    ordered = sorted(problems, key=lambda p: spent[p.name])
-    turns = in_turn(ordered, lambda p: (p.objective, p.family))
-    return sorted(turns, key=lambda p: spent[p.name] > 0)
+@dataclass(frozen=True)
+class KnownPlan:
+    """`Optimizer`: a plan that is known, from which ``auto`` goes on."""
 
+    plan: Plan
+    name: str = "best-known"
 
-def attempt(asked: Visit) -> tuple[bool, str]:
-    """Visit a problem; a failure is a sentence, and the other problems go on."""
-    try:
-        return True, visit(asked)
-    except Exception as error:
-        return False, f"{asked.name}: failed: {type(error).__name__}: {error}"
-
-
-if __name__ == "__main__":
-    BestKnown.main()
+    def optimize(self, problem: Problem, budget: Budget, seed: int) -> Plan:
+        """Return the plan."""
+        return self.plan

@@ -1,6 +1,6 @@
 """The generated training graphs: kinds, sizes, and a record of each by its digest.
 
-Run: ``python -m experiments.learning.generated_graphs [--seeds 1200]``. The rows
+Run: ``python -m experiments learning.generated_graphs [--seeds 1200]``. The rows
 are the record: a graph is never stored, a test makes some again and compares.
 """
 
@@ -73,7 +73,3 @@ def page(rows: list[Row], seconds: float) -> str:
         f"{len(rows) - 1:,}; {len({row.digest for row in rows}):,} are different. Making them "
         f"took {seconds / len(rows):.2f} s of a processor each.\n\n{markdown_table(heads, cells)}\n"
     )
-
-
-if __name__ == "__main__":
-    GeneratedGraphs.main()

@@ -1,6 +1,6 @@
 """Whether more seconds help `auto`: its plan over the proven bound after 3, 10 and 40 s.
 
-Run: ``python -m experiments.partition.anytime``. Rings under strict rules and training iterations
+Run: ``python -m experiments partition.anytime``. Rings under strict rules and training iterations
 with all decisions; every run is its own, none is read off a longer one. A row is written as soon as
 it is known; rows that are there already are not run again.
 """
@@ -132,7 +132,3 @@ def _page(rows: Sequence[AnytimeRow]) -> str:
         f"Of {pairs} pairs of a run and the next longer one with the same seed, {worse} ended "
         f"worse by more than {NOISE:.1%}.\n"
     )
-
-
-if __name__ == "__main__":
-    Anytime.main()

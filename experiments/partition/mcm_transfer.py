@@ -1,6 +1,6 @@
 """Transfer of the policy to unseen graphs: the comparison of the multi-chip-module paper.
 
-Run: ``python -m experiments.partition.mcm_transfer [--samples 200] [--seeds 3]``. The 16 test
+Run: ``python -m experiments partition.mcm_transfer [--samples 200] [--seeds 3]``. The 16 test
 graphs of the zoo, whose families the policy never trained on; learners on those of at most
 ``--learner-nodes`` nodes. The paper's thresholds (1.60, 1.70, 1.80) are 75, 87.5 and 100 % of what
 its learner gained from scratch; the second table uses the same shares of our learner's gain.
@@ -15,8 +15,8 @@ import numpy as np
 
 from experiments.experiment import Experiment, say
 from go_rl.compare.benchmark.comparison import (
+    Axis,
     change_points,
-    reach_value,
     samples_to_reach,
     throughput_curve,
 )
@@ -112,6 +112,14 @@ def thresholds(comparison: Comparison) -> tuple[float, ...]:
     return tuple(round(1.0 + share * (float(final) - 1.0), 3) for share in SHARES)
 
 
+def reach_value(run: Run, value: float, axis: Axis = "samples") -> float | None:
+    """Return the samples or seconds after which a run is as good as ``value``; None: never."""
+    for samples, seconds, reached in run.curve:
+        if reached <= value * (1 + 1e-9):
+            return float(samples) if axis == "samples" else seconds
+    return None
+
+
 def runs_of(comparison: Comparison, method: str) -> list[Run]:
     """Return the runs of a method in the one setting."""
     (setting,) = settings(comparison)
@@ -176,7 +184,3 @@ def _catch_up(comparison: Comparison, method: str, last: str) -> list[str]:
     when = [reach_value(r, r.value or 0.0, "seconds") or 0.0 for r in final.values()]
     middle = [f"{np.median(x):.4g}" if x else "–" for x in (samples, seconds, own, when)]
     return [method, f"{len(samples)} of {total}", *middle]
-
-
-if __name__ == "__main__":
-    McmTransfer.main()

@@ -1,6 +1,6 @@
 """How good ring plans are: every method on every inference graph, and ours against CP-SAT alone.
 
-Run: ``python -m experiments.partition.ring_quality [--data DIR] [--seconds 10] [--rival]``, where
+Run: ``python -m experiments partition.ring_quality [--data DIR] [--seconds 10] [--rival]``, where
 DIR holds ``dnn-partitioning/throughput`` and ``latency`` of github.com/msr-fiddle/dnn-partitioning
 and ``pipedream/*.txt`` of github.com/msr-fiddle/pipedream (both MIT). With ``--rival`` only the
 second table is made: 36 chips, compute alone, CP-SAT without a hint on two workers.
@@ -18,13 +18,13 @@ import numpy as np
 
 from experiments.experiment import Experiment, timed
 from experiments.page_text import rounded
+from experiments.readers.resnet50 import write_resnet50_onnx
 from experiments.rows import KeptRows, grouped, rows_table
 from experiments.statistics import geometric_mean
 from go_rl.compare.portfolio.portfolio import compile_methods, run
 from go_rl.core import Budget, OpGraph, Plan, Problem, load_hardware, plan_for, rule_set
 from go_rl.costs.models import ProblemOptions, make_problem
 from go_rl.graphs.readers import load
-from go_rl.graphs.zoo.resnet50 import write_resnet50_onnx
 from go_rl.objectives.ring.simulate.pricing import RingPricer
 from go_rl.report.text_table import markdown_table
 from go_rl.solvers import ring_instance
@@ -272,7 +272,3 @@ def _write_rival(rows: list[Rival], options: RingQuality) -> None:
         f"\n\n{rows_table(rows)}"
     )
     options.write_page(text, RIVAL)
-
-
-if __name__ == "__main__":
-    RingQuality.main()

@@ -147,7 +147,3 @@ def page(rows: list[Row]) -> str:
         "likeliest legal cuts. *median_ms*: of one SAMPLE on one thread, on a shared machine.\n\n"
         f"Over all rows, {said}.\n\n{rows_table(rows)}\n"
     )
-
-
-if __name__ == "__main__":
-    SampleFidelity.main()

@@ -1,6 +1,6 @@
 """How fast the ring solver draws legal partitions, beside CP-SAT's first one, and how it grows.
 
-Run: ``python -m experiments.partition.solver_speed --data DIR`` with the folder that holds
+Run: ``python -m experiments partition.solver_speed --data DIR`` with the folder that holds
 ``dnn-partitioning/throughput``; without it only the size curve runs. Compilation and the building
 of the solver are not counted (the latter has a column of its own).
 Writes ``experiments/results/solver_speed.csv`` and ``.md``.
@@ -196,7 +196,3 @@ def on_growing_graphs(settings: SolverSpeed) -> list[Row]:
             problem = problem_for(layered_graph(nodes), 36, rules)
             rows += measure(problem, f"layered {nodes}", settings, float("nan"))
     return rows
-
-
-if __name__ == "__main__":
-    SolverSpeed.main()

@@ -1,6 +1,6 @@
 """Max-load and latency on the graphs of dnn-partitioning, against its authors' own results.
 
-Run: ``python -m experiments.placement.dnn_partitioning --data DIR [--seconds 120] [--objective
+Run: ``python -m experiments placement.dnn_partitioning --data DIR [--seconds 120] [--objective
 max-load]``, where DIR is a folder with ``throughput`` and ``latency`` of
 github.com/msr-fiddle/dnn-partitioning (MIT licence). Writes a CSV and a Markdown table for each
 objective under ``experiments/results``.
@@ -140,7 +140,3 @@ def _problem(path: Path, objective: Objective) -> Problem:
     if hardware is None:
         raise SystemExit(f"{path} does not name its hardware (maxFPGAs, maxCPUs)")
     return make_problem(graph, hardware, ProblemOptions(objective=objective))
-
-
-if __name__ == "__main__":
-    DnnPartitioning.main()

@@ -1,6 +1,6 @@
 """Seconds and memory of planning a training iteration, from 1,000 to 80,000 nodes.
 
-Run: ``python -m experiments.placement.makespan_scale [--sizes 1000 10000 ...] [--hardware
+Run: ``python -m experiments placement.makespan_scale [--sizes 1000 10000 ...] [--hardware
 p100x8]``. GNMT training graphs with the number of time steps that gives the size, each read and
 planned in a fresh process. A size that fails is a row with the reason. Published: GO handles graphs
 of 80,000 nodes; its 8-layer GNMT has over 50,000.
@@ -14,7 +14,6 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Annotated
 
-import jax
 import numpy as np
 
 from experiments.experiment import Experiment, peak_mib, timed
@@ -30,7 +29,7 @@ from go_rl.graphs.zoo.models.building import Built, ZooModel, flax_model, intege
 from go_rl.graphs.zoo.models.language.recurrent import GNMT
 from go_rl.objectives.common.cross_entropy import BATCH as SEARCHED
 from go_rl.objectives.common.cross_entropy import CrossEntropy
-from go_rl.policy.agent import Actions, Agent
+from go_rl.policy.agent import Agent
 from go_rl.policy.dispatch.dispatch_plans import DispatchPlans
 from go_rl.policy.kinds import plan_decoder
 from go_rl.policy.plan_decoder import Rollouts
@@ -72,7 +71,8 @@ class MakespanScale(Experiment):
             print(json.dumps(asdict(measured(graph, _file(self, self.measure), self.hardware))))
         else:
             rows = [_in_own_process(size, self) for size in self.sizes]
-            _write(rows, self)
+            self.write_rows(rows)
+            self.write_page(_page(rows, self.hardware))
 
 
 @dataclass(frozen=True)
@@ -92,20 +92,10 @@ class Row:
     """First batch of zero-shot plans: weights, compilation, everything."""
     warm_s: Annotated[float, Column("warm, s", FOUR)] = float("nan")
     """The same once all is compiled."""
-    draw_s: Annotated[float, Column("of it network, s", FOUR)] = float("nan")
-    """Part of it that is the network's."""
-    decode_s: Annotated[float, Column("of it decoding, s", FOUR)] = float("nan")
-    """Part of it that makes plans of the network's numbers: lists, cuts, kernels."""
-    plans_mib: Annotated[float, Column("MiB", FOUR)] = float("nan")
-    """Peak memory of the process so far."""
-    update_cold_s: Annotated[float, Column("update cold, s", FOUR)] = float("nan")
-    """First PPO update, with compilation."""
     update_s: Annotated[float, Column("update, s", FOUR)] = float("nan")
-    """Another."""
-    replay_ms: Annotated[float, Column("replay, ms a plan", FOUR)] = float("nan")
-    """Replay of one of the warm plans, in a batch of them on all cores."""
+    """A batch of the search, once all is compiled."""
     peak_mib: Annotated[float, Column("peak MiB", FOUR)] = float("nan")
-    """Peak memory of the process at its end."""
+    """Peak memory of the process."""
     over_default: Annotated[float, Column("default / best plan", FOUR)] = float("nan")
     """Default's makespan over that of the best plan drawn."""
     failure: str = ""
@@ -135,7 +125,6 @@ def measured(graph: OpGraph, file: Path, hardware: str) -> Row:
     options = OptimizeOptions("makespan", hardware=hardware, cost="analytical")
     problem, read = timed(lambda: problem_for(load_graph(file), options))
     decoder, prepare = timed(lambda: _prepared(problem))
-    workspace = decoder.workspace
     noise = np.ones(BATCH, np.float32)
 
     def first() -> tuple[Agent, Rollouts]:
@@ -144,26 +133,15 @@ def measured(graph: OpGraph, file: Path, hardware: str) -> Row:
 
     (agent, _), cold = timed(first)
     (_, rollouts), warm = timed(lambda: decoder.sample(agent, PLAN, noise, 1))
-    plans = rollouts.priced
-    actions, draw = timed(lambda: _drawn(agent, decoder, noise))
-    _, decode = timed(lambda: decoder.decisions(actions))
-    peak = peak_mib()
-    _, replay = timed(lambda: workspace.evaluate(plans.decisions))
     search = CrossEntropy(preferred(agent, decoder), 0)
-    search.tell(decoder.dispatch.evaluate(search.ask()).seconds)
-    updates = [timed(lambda: _searched(search, decoder))[1] for _ in range(2)]
+    for _ in range(3):  # the first two compile
+        _, update = timed(lambda: search.tell(decoder.dispatch.evaluate(search.ask()).seconds))
     return Row(
         graph=graph.name, nodes=graph.num_nodes, units=decoder.units.num_units,
         bucket=len(decoder.padded.real), read_s=read, units_s=prepare, cold_s=cold, warm_s=warm,
-        draw_s=draw, decode_s=decode, plans_mib=peak, update_cold_s=updates[0],
-        update_s=updates[1], replay_ms=1e3 * replay / BATCH, peak_mib=peak_mib(),
-        over_default=decoder.workspace.reference_seconds / float(plans.seconds.min()),
+        update_s=update, peak_mib=peak_mib(),
+        over_default=decoder.workspace.reference_seconds / float(rollouts.priced.seconds.min()),
     )  # fmt: skip
-
-
-def _searched(search: CrossEntropy, decoder: DispatchPlans) -> None:
-    """One batch of the search."""
-    search.tell(decoder.dispatch.evaluate(search.ask()).seconds)
 
 
 def _prepared(problem: Problem) -> DispatchPlans:
@@ -171,12 +149,6 @@ def _prepared(problem: Problem) -> DispatchPlans:
     assert isinstance(decoder, DispatchPlans)
     _ = decoder.workspace.reference_seconds, decoder.padded
     return decoder
-
-
-def _drawn(agent: Agent, decoder: DispatchPlans, noise: np.ndarray) -> Actions:
-    """The network alone: encode and draw, until the numbers are here."""
-    encoded, key = agent.encode(decoder.padded), jax.random.key(1)
-    return jax.block_until_ready(decoder.draw(agent, encoded, PLAN, noise, key))
 
 
 def _file(options: MakespanScale, size: int) -> Path:
@@ -197,26 +169,16 @@ def _in_own_process(size: int, options: MakespanScale) -> Row:
     return row
 
 
-def _write(rows: list[Row], options: MakespanScale) -> None:
-    options.write_rows(rows)
-    options.write_page(_page(rows, options))
-
-
-def _page(rows: list[Row], options: MakespanScale) -> str:
+def _page(rows: list[Row], hardware: str) -> str:
     good = [row for row in rows if not row.failure]
     failed = [f"\n{row.graph} fails: {row.failure}\n" for row in rows if row.failure]
     text = (
-        f"# Planning a training iteration by size of the graph\n\n{options.hardware}, all three "
+        f"# Planning a training iteration by size of the graph\n\n{hardware}, all three "
         f"decisions, two shared cores, each graph in its own process. Cold and warm: {BATCH} "
-        "zero-shot plans, with compilation and without; MiB: peak memory by then. Update: a "
-        f"batch of the search, {SEARCHED} plans. Replay: in a batch of {BATCH} on "
-        f"all cores.\n\n{rows_table(good, ('failure',)) if good else ''}{''.join(failed)}"
+        f"zero-shot plans, with compilation and without. Update: a batch of the search, {SEARCHED} "
+        f"plans.\n\n{rows_table(good, ('failure',)) if good else ''}{''.join(failed)}"
     )
     worst = max((row.peak_mib for row in good), default=0.0)
     verdict = "within" if worst <= LIMIT_MIB else "beyond"
     text += f"\nLargest peak {worst:.0f} MiB, {verdict} 16 GiB."
     return text + "\n"
-
-
-if __name__ == "__main__":
-    MakespanScale.main()

@@ -1,6 +1,6 @@
 """Training iterations in micro-batches: what the search makes of them, beside splits by hand.
 
-Run: ``python -m experiments.placement.micro_batches``. ``auto`` gets its seconds; ``layers-equal``
+Run: ``python -m experiments placement.micro_batches``. ``auto`` gets its seconds; ``layers-equal``
 is a pipeline by hand, consecutive layers of equal work on each device; ``data-parallel`` runs
 micro-batch i on device i modulo the devices, weights updated where micro-batch 0 runs. Both have
 the best of their orders, fused and not.
@@ -158,7 +158,3 @@ def page(rows: list[Row]) -> Iterator[str]:
 
 def _cell(row: Row | None) -> str:
     return f"{row.milliseconds:.1f} ({100 * row.copied:.0f} %)" if row else "–"
-
-
-if __name__ == "__main__":
-    MicroBatches.main()

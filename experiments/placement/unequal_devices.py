@@ -1,6 +1,6 @@
 """Plans on unequal devices and links beside the splits by layers that people make by hand.
 
-Run: ``python -m experiments.placement.unequal_devices``. Training iterations of the zoo on systems
+Run: ``python -m experiments placement.unequal_devices``. Training iterations of the zoo on systems
 with groups of links, priced by ``auto``; ``auto`` gets its seconds, the rivals all plans that they
 have (orders and fusions of `Composed`). No plan of ``auto`` may be worse than any of them.
 """
@@ -96,7 +96,3 @@ def page(rows: list[Row]) -> Iterator[str]:
         "Best of `one-device` and the three splits over `auto`: "
         f"{geometric_mean(finite):.3f} (geometric mean of {len(finite)}), least {min(finite):.3f}."
     )
-
-
-if __name__ == "__main__":
-    UnequalDevices.main()

@@ -17,8 +17,8 @@ from experiments.experiment import RESULTS
 from experiments.plans import exported_networks, written_models
 from experiments.readers import foreign_models
 from experiments.readers.foreign_onnxruntime import KINDS
+from experiments.readers.resnet50 import write_resnet50_onnx
 from go_rl.core import GoRLError
-from go_rl.graphs.zoo.resnet50 import write_resnet50_onnx
 
 LIGHT = Path(onnx.__file__).parent / "backend" / "test" / "data" / "light"
 PACKED = RESULTS / "h200" / "networks"

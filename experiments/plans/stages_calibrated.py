@@ -1,6 +1,6 @@
 """How well prices predict the seconds of stages, before and after stages have run here.
 
-Run: ``make long-pause``, then ``python -m experiments.plans.stages_calibrated``. Networks of the
+Run: ``make long-pause``, then ``python -m experiments plans.stages_calibrated``. Networks of the
 zoo on as many cores as this process may use, a core a device, by XLA: a plan by analytical prices
 is run, its measured stages correct the prices, and twice more. Then other cuts of the same network,
 which nothing was learned from, are run: the slowest stage as predicted against measured. At the end
@@ -260,7 +260,3 @@ def _rank(rows: list[CutRow], field: str) -> str:
         return ""
     found = spearmanr([row.measured_ms for row in rows], [getattr(row, field) for row in rows])
     return f"{float(found.statistic):.2f}"
-
-
-if __name__ == "__main__":
-    StagesCalibrated.main()

@@ -1,6 +1,6 @@
 """Whether exported stages compute what the whole model computes, on many networks.
 
-Run: ``python -m experiments.plans.stages_equal``. Small networks are planned in two settings in
+Run: ``python -m experiments plans.stages_equal``. Small networks are planned in two settings in
 turn, large ones in one; each plan is exported, run, and every output compared. Exporters are no
 dependencies: ``pip install torch torchvision transformers onnxscript skl2onnx onnxmltools pandas
 sympy``.
@@ -227,7 +227,3 @@ def _sum(setting: Setting, rows: list[EqualRow]) -> list[str]:
     equal = [row for row in of if row.equal]
     counts = len(of), len(near), len(equal) - len(near), len(of) - len(equal)
     return [str(setting), setting.method, *map(str, counts)]
-
-
-if __name__ == "__main__":
-    StagesEqual.main()

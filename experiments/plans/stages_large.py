@@ -1,6 +1,6 @@
 """Seconds and memory of ``go-rl export`` on long and on large models.
 
-Run: ``python -m experiments.plans.stages_large``. Peaks are those of the command's own process,
+Run: ``python -m experiments plans.stages_large``. Peaks are those of the command's own process,
 whose parent holds no model.
 """
 
@@ -107,7 +107,3 @@ def _page(rows: list[LargeRow]) -> Iterator[str]:
         [row.model, f"{row.megabytes:,.1f}", f"{row.seconds:.1f}", f"{row.peak_mebibytes:,.0f}"]
         for row in rows
     ])  # fmt: skip
-
-
-if __name__ == "__main__":
-    StagesLarge.main()

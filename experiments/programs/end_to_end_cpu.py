@@ -1,6 +1,6 @@
 """Networks compiled by XLA for this machine's processor: predicted against measured.
 
-Run: ``python -m experiments.programs.end_to_end_cpu FOLDER``. A cost model that learned on another
+Run: ``python -m experiments programs.end_to_end_cpu FOLDER``. A cost model that learned on another
 processor is corrected by kernels of other networks (`go_rl.calibrate`), several times, and prices
 each network's kernels; the network is also timed as a whole. What is measured stays in the folder
 (``--parts`` does some of the work at a time).
@@ -211,7 +211,3 @@ def _kept(folder: Path, name: str) -> float | None:
     path = folder / f"{name}.txt"
     text = path.read_text() if path.exists() else ""
     return float(text) if text else None
-
-
-if __name__ == "__main__":
-    EndToEndCpu.main()

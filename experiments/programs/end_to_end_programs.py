@@ -1,6 +1,6 @@
 """Networks compiled by TVM for this machine's processor: predicted against measured.
 
-Run: ``python -m experiments.programs.end_to_end_programs FOLDER --weights NAME=FILE ...`` with a
+Run: ``python -m experiments programs.end_to_end_programs FOLDER --weights NAME=FILE ...`` with a
 folder of ``go-rl tune programs zoo:NAME --out FOLDER/NAME`` for each network. Both kinds of
 schedules are visited in turn in one process; what counts is the time of the processor at its
 reference speed. Needs the extra tvm.
@@ -303,7 +303,3 @@ def _named(argument: str) -> tuple[str, str]:
     if not name or not path:
         raise ReadError(f"--weights: must be NAME=FILE, not {argument!r}")
     return name, path
-
-
-if __name__ == "__main__":
-    EndToEndPrograms.main()

@@ -15,7 +15,6 @@ from experiments.programs.program_rivals import Predict, split_rows
 from experiments.programs.pruning import PruneRules, prune
 from experiments.programs.rivals.boosted_programs import (
     TREE_RIVALS,
-    XgboostConfig,
     grow_trees,
     tree_rival,
 )
@@ -134,7 +133,7 @@ class _Converging:
     def xgboost(self) -> Metrics:
         """Errors of XGBoost's trees."""
         watched = {name: (self.x[some], self.y[some]) for name, some in self.parts.items()}
-        _, errors = grow_trees(*watched["train"], XgboostConfig(MARKS[-1], seed=0), watched)
+        _, errors = grow_trees(watched["train"], MARKS[-1], 0, watched)
         return {f"{name} {m}": errors[name][m - 1] for name in watched for m in MARKS}
 
     def lightgbm(self) -> Metrics:

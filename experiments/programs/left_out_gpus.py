@@ -1,6 +1,6 @@
 """Each measured GPU left out in turn: errors of operators on a GPU known by its data sheet alone.
 
-Run: ``python -m experiments.programs.left_out_gpus DIR [DIR ...] --fits FOLDER`` with folders of
+Run: ``python -m experiments programs.left_out_gpus DIR [DIR ...] --fits FOLDER`` with folders of
 measured operators (a table for each operator). `OperatorPredictor` is fitted without each GPU, and
 without each pair of them: the latter set the intervals of the former, so that nothing of a left-out
 GPU enters. Both A100s are left out together. Fits and answers are taken up again; the weights that
@@ -19,9 +19,9 @@ import tyro
 
 from experiments.experiment import Experiment
 from experiments.page_text import cell, markdown_table
+from experiments.programs.operator_errors import OperatorErrors, errors_by_kind, roofline
 from experiments.programs.operator_rivals import boosted_trees
 from go_rl.costs.devices import with_launch
-from go_rl.costs.learning.metrics import mape
 from go_rl.costs.operators import GPU_WEIGHTS
 from go_rl.costs.operators.examples import (
     ERROR_GROUPS,
@@ -33,7 +33,13 @@ from go_rl.costs.operators.examples import (
 from go_rl.costs.operators.fitting import fit_pooled
 from go_rl.costs.operators.measured_tables import read_measured
 from go_rl.costs.operators.pooled_params import Arrays
-from go_rl.costs.operators.predictor import Fitted, OperatorFitConfig, OperatorPredictor, fit_rows
+from go_rl.costs.operators.predictor import (
+    Fitted,
+    Interval,
+    OperatorFitConfig,
+    OperatorPredictor,
+    fit_rows,
+)
 
 ALL = "all"
 LEFT_OUT = {"A100": ("a100-40gb", "a100-80gb"), "H200": ("h200",), "P100": ("p100",),
@@ -45,8 +51,6 @@ RIVAL_ROWS = 1000
 OURS, HOST_TOLD, TREES, ROOFLINE = "ours", "ours, host told", "boosted trees", "roofline"
 FASTEST = 0.05
 """Quantile of additions that tells the host."""
-SHARE_OF_PEAK, SHARE_OF_BANDWIDTH = 0.7, 0.7
-"""Of the roofline."""
 
 
 @dataclass(frozen=True)
@@ -73,7 +77,7 @@ class LeftOutGpus(Experiment):
         fitted = fits_of(examples, config, folder)
         shipped = OperatorPredictor.assembled(examples, config, fitted)
         shipped.save(folder / f"{GPU_WEIGHTS}.npz")
-        rows: list[ErrorRow] = []
+        rows: list[OperatorErrors] = []
         for gpu, names in LEFT_OUT.items():
             left_out = frozenset(
                 place for place, sheet in enumerate(examples.inputs.devices) if sheet.name in names
@@ -86,23 +90,6 @@ class LeftOutGpus(Experiment):
             rows += _rival_errors(gpu, examples, config, left_out, tested, folder)
         self.write_page(_page(rows, shipped.calibration.covered))
         self.write_rows(rows)
-
-
-@dataclass(frozen=True)
-class ErrorRow:
-    """Errors of one method and group of operators on one GPU that was left out, in percent."""
-
-    method: str
-    gpu: str
-    operators: str
-    rows: int
-    error: float
-    bias: float
-    """Median of ln(predicted / measured)."""
-    coverage: float
-    """Rows within the interval; nan: the method has none."""
-    width: float
-    """Median of the upper over the lower bound."""
 
 
 def fits_of(examples: OperatorExamples, config: OperatorFitConfig, folder: Path) -> Fitted:
@@ -132,12 +119,14 @@ def drawn_rows(op: np.ndarray, most: int) -> np.ndarray:
     return np.concatenate([rng.permutation(np.flatnonzero(op == o))[:most] for o in np.unique(op)])
 
 
-def _own_errors(gpu: str, learned: OperatorPredictor, tested: OperatorExamples) -> list[ErrorRow]:
+def _own_errors(
+    gpu: str, learned: OperatorPredictor, tested: OperatorExamples
+) -> list[OperatorErrors]:
     """Errors and coverage on the GPU that was left out; of the roofline too."""
     found = learned.interval(tested.inputs)
     told = learned.interval(host_told(tested))
-    return [*_errors(OURS, gpu, tested, found.seconds, (found.low, found.high)),
-            *_errors(HOST_TOLD, gpu, tested, told.seconds, (told.low, told.high)),
+    return [*_errors(OURS, gpu, tested, found.seconds, found),
+            *_errors(HOST_TOLD, gpu, tested, told.seconds, told),
             *_errors(ROOFLINE, gpu, tested, roofline(tested.inputs))]  # fmt: skip
 
 
@@ -153,7 +142,7 @@ def host_told(tested: OperatorExamples) -> OperatorInputs:
 def _rival_errors(
     gpu: str, examples: OperatorExamples, config: OperatorFitConfig, left_out: frozenset[int],
     tested: OperatorExamples, folder: Path,
-) -> list[ErrorRow]:  # fmt: skip
+) -> list[OperatorErrors]:  # fmt: skip
     """Errors of boosted trees that learn from the same rows."""
     more = replace(config, rows=RIVAL_ROWS)
     drawn = np.concatenate([fit_rows(examples, group, more) for group in GROUPS])
@@ -166,36 +155,20 @@ def _rival_errors(
 
 def _errors(
     method: str, gpu: str, tested: OperatorExamples, seconds: np.ndarray,
-    interval: tuple[np.ndarray, np.ndarray] | None = None,
-) -> list[ErrorRow]:  # fmt: skip
-    """Errors of each group of operators that the method prices."""
-    truth, kind = tested.seconds, error_groups(tested.inputs.rows)
-    nothing = np.full(len(truth), np.nan)
-    low, high = interval or (nothing, nothing)
-    inside = np.where(np.isnan(low), np.nan, (low <= truth) & (truth <= high))
-    priced = np.isfinite(seconds)
-    every = [(group, (kind == number) & priced) for number, group in enumerate(ERROR_GROUPS)]
-    rows = [
-        ErrorRow(
-            method=method, gpu=gpu, operators=group, rows=int(some.sum()),
-            error=mape(seconds[some], truth[some]),
-            bias=100 * float(np.median(np.log(seconds[some] / truth[some]))),
-            coverage=100 * float(inside[some].mean()),
-            width=float(np.median(high[some] / low[some])),
-        )
-        for group, some in [*every, (ALL, priced)]
-        if some.any()
-    ]  # fmt: skip
+    price: Interval | None = None,
+) -> list[OperatorErrors]:  # fmt: skip
+    """Errors of each group of operators, and of all."""
+    kind = error_groups(tested.inputs.rows)
+    kinds = [(group, kind == number) for number, group in enumerate(ERROR_GROUPS)]
+    kinds.append((ALL, np.ones(len(kind), bool)))
+    inside = width = None
+    if price is not None:
+        inside = (price.low <= tested.seconds) & (tested.seconds <= price.high)
+        width = price.high / price.low
+    rows = errors_by_kind(method, gpu, seconds, tested.seconds, kinds, inside, width)
     for row in rows:
         print(row, flush=True)
     return rows
-
-
-def roofline(inputs: OperatorInputs) -> np.ndarray:
-    """Return [R] seconds at a share of the peak or of the bandwidth, whichever takes longer."""
-    busy = inputs.rows.flops() / (SHARE_OF_PEAK * inputs.fields("matrix_flops"))
-    moved = inputs.rows.least_bytes() / (SHARE_OF_BANDWIDTH * inputs.fields("memory_bandwidth"))
-    return np.maximum(busy, moved)
 
 
 HEAD = """# GPUs left out: errors of operators
@@ -214,34 +187,30 @@ err more then, so that their intervals are too wide. What ships was fitted to al
 set by fits that lack one. Rows of these GPUs within half-widths that the other five set, mean
 over GPUs (not nested: the fits of one left-out GPU learned from the others), in %: {covered}."""
 TABLES = (
-    (OURS, "error", "Ours", 1),
+    (OURS, "mean", "Ours", 1),
     (OURS, "coverage", "Rows within our 90 % interval, %", 1),
     (OURS, "width", "Median of its upper over its lower bound", 2),
     (OURS, "bias", "Median of ln(predicted / measured), %", 1),
-    (HOST_TOLD, "error", "Ours, the host told by one number", 1),
+    (HOST_TOLD, "mean", "Ours, the host told by one number", 1),
     (HOST_TOLD, "coverage", "Rows within our interval, the host told, %", 1),
     (HOST_TOLD, "width", "Median of its upper over its lower bound, the host told", 2),
-    (TREES, "error", "Boosted trees", 1),
-    (ROOFLINE, "error", "Roofline at 0.7 of peak and bandwidth", 0),
+    (TREES, "mean", "Boosted trees", 1),
+    (ROOFLINE, "mean", "Roofline at 0.7 of peak and bandwidth", 0),
 )
 
 
-def _page(rows: list[ErrorRow], covered: Mapping[str, float]) -> str:
+def _page(rows: list[OperatorErrors], covered: Mapping[str, float]) -> str:
     heads = ("operators", *LEFT_OUT, "mean", "NeuSight, published")
-    value = {(row.method, row.gpu, row.operators): row for row in rows}
+    value = {(row.method, row.case, row.operators): row for row in rows}
     parts = [HEAD]
     for method, key, title, digits in TABLES:
         lines = []
         for group in (*ERROR_GROUPS, ALL):
             found = [value.get((method, gpu, group)) for gpu in LEFT_OUT]
             numbers = [float("nan") if row is None else getattr(row, key) for row in found]
-            stated = cell(PUBLISHED.get(group, float("nan")), 1) if key == "error" else ""
+            stated = cell(PUBLISHED.get(group, float("nan")), 1) if key == "mean" else ""
             means = (*numbers, float(np.mean(numbers)))
             lines.append([group, *(cell(number, digits) for number in means), stated])
         parts += [f"## {title}", markdown_table(heads, lines).rstrip()]
     shares = ", ".join(f"{name} {100 * share:.1f}" for name, share in covered.items())
     return "\n\n".join([*parts, SHIPPED.format(covered=shares)])
-
-
-if __name__ == "__main__":
-    LeftOutGpus.main()

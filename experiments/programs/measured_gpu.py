@@ -1,6 +1,6 @@
 """Predicted and measured on an H100, a GPU that the weights never saw: operators and networks.
 
-Run: ``python -m experiments.programs.measured_gpu``. The measurements lie in
+Run: ``python -m experiments programs.measured_gpu``. The measurements lie in
 ``experiments/results/h100``, whose README says how they were made; no GPU is needed here.
 """
 
@@ -16,10 +16,9 @@ import numpy as np
 
 from experiments.experiment import RESULTS, Experiment
 from experiments.page_text import markdown_table
-from experiments.programs.left_out_gpus import roofline
 from experiments.programs.measured_networks import NetworkRow, network_rows, networks_text
+from experiments.programs.operator_errors import OperatorErrors, errors_by_kind, roofline
 from go_rl.costs.devices import with_launch
-from go_rl.costs.learning.metrics import mape
 from go_rl.costs.operators import GPU_WEIGHTS
 from go_rl.costs.operators.examples import ERROR_GROUPS, OperatorExamples, error_groups
 from go_rl.costs.operators.launches.launch_replay import BETWEEN_KERNELS
@@ -77,22 +76,6 @@ class MeasuredGpu(Experiment):
         self.write_page(page(rows, networks, document, self.weights, launch))
 
 
-@dataclass(frozen=True)
-class OperatorErrorRow:
-    """Errors of one method on the operators of one kind, in percent."""
-
-    against: str
-    method: str
-    operators: str
-    rows: int
-    median: float
-    mean: float
-    bias: float
-    """Median of ln(predicted / measured)."""
-    coverage: float
-    """Rows within the 90 % interval; nan: the method has none."""
-
-
 def measured_pair(folder: Path) -> tuple[OperatorExamples, OperatorExamples]:
     """Return the operators timed alone, and the same rows within a CUDA graph."""
     alone = read_measured(folder / "operators")
@@ -107,27 +90,29 @@ def told_launch(folder: Path) -> float:
 
 def operator_rows(
     alone: OperatorExamples, in_graph: OperatorExamples, learned: OperatorPredictor, launch: float
-) -> list[OperatorErrorRow]:
+) -> list[OperatorErrors]:
     """Return the errors of all methods, by kind of operator; ``launch``: microseconds of a launch
     on the host of the measurements."""
     devices = tuple(with_launch(each, launch) for each in alone.inputs.devices)
     plain = learned.interval(alone.inputs)
     told = learned.interval(replace(alone.inputs, devices=devices))
     bound = roofline(alone.inputs)
-    found: list[OperatorErrorRow] = []
-    for method, seconds, interval in (
-        ("ours", plain.seconds, (plain.low, plain.high)),
-        ("ours, host told", told.seconds, (told.low, told.high)),
+    found: list[OperatorErrors] = []
+    for method, seconds, price in (
+        ("ours", plain.seconds, plain),
+        ("ours, host told", told.seconds, told),
         ("roofline", bound + USUAL_LAUNCH, None),
         ("roofline, host told", bound + 1e-6 * launch, None),
     ):
-        found += _errors(ALONE, method, alone, seconds, interval)
+        inside = price and (price.low <= alone.seconds) & (alone.seconds <= price.high)
+        found += errors_by_kind(method, ALONE, seconds, alone.seconds, kinds_of(alone), inside)
     for method, seconds in (
         ("ours", plain.busy + BETWEEN_KERNELS),
         ("ours, host told", told.busy + BETWEEN_KERNELS),
         ("roofline", bound),
     ):
-        found += _errors(IN_GRAPH, method, in_graph, seconds)
+        truth = in_graph.seconds
+        found += errors_by_kind(method, IN_GRAPH, seconds, truth, kinds_of(in_graph))
     return found
 
 
@@ -145,29 +130,8 @@ def kinds_of(examples: OperatorExamples) -> Iterator[tuple[str, np.ndarray]]:
     yield LONG, examples.seconds >= LONG_SECONDS
 
 
-def _errors(
-    against: str, method: str, measured: OperatorExamples, seconds: np.ndarray,
-    interval: tuple[np.ndarray, np.ndarray] | None = None,
-) -> list[OperatorErrorRow]:  # fmt: skip
-    truth = measured.seconds
-    inside = np.full(len(truth), np.nan)
-    if interval is not None:
-        inside = ((interval[0] <= truth) & (truth <= interval[1])).astype(float)
-    return [
-        OperatorErrorRow(
-            against, method, kind, int(some.sum()),
-            median=float(100 * np.median(np.abs(seconds[some] / truth[some] - 1))),
-            mean=mape(seconds[some], truth[some]),
-            bias=float(100 * np.median(np.log(seconds[some] / truth[some]))),
-            coverage=float(100 * inside[some].mean()),
-        )
-        for kind, some in kinds_of(measured)
-        if some.any()
-    ]  # fmt: skip
-
-
 def page(
-    rows: Sequence[OperatorErrorRow], networks: Sequence[NetworkRow],
+    rows: Sequence[OperatorErrors], networks: Sequence[NetworkRow],
     document: Mapping[str, Any], weights: str, launch: float,
 ) -> str:  # fmt: skip
     """Return the page in Markdown."""
@@ -182,9 +146,9 @@ def page(
     )
 
 
-def _operator_table(rows: Sequence[OperatorErrorRow], against: str) -> str:
+def _operator_table(rows: Sequence[OperatorErrors], against: str) -> str:
     """Median, mean and bias of each method, one row a kind."""
-    own = [row for row in rows if row.against == against]
+    own = [row for row in rows if row.case == against]
     value = {(row.operators, row.method): row for row in own}
     kinds = {row.operators: row.rows for row in own}
     methods = list(dict.fromkeys(row.method for row in own))
@@ -202,7 +166,3 @@ def _operator_table(rows: Sequence[OperatorErrorRow], against: str) -> str:
         " (in brackets: rows within the 90 % interval):" if against == ALONE else ":"
     )
     return f"{what}\n\n{markdown_table(heads, lines).rstrip()}"
-
-
-if __name__ == "__main__":
-    MeasuredGpu.main()

@@ -1,6 +1,6 @@
 """Which programs to measure next: tasks by k-means, programs by disagreement, and chance.
 
-Run: ``python -m experiments.programs.program_choice``. A few random tasks are measured at first;
+Run: ``python -m experiments programs.program_choice``. A few random tasks are measured at first;
 each arm then chooses as many further programs, and boosted trees on the code of loops learn both.
 All times are those of the data set: nothing is measured anew.
 """
@@ -14,7 +14,7 @@ from functools import cached_property
 import numpy as np
 
 from experiments.experiment import Experiment
-from experiments.page_text import table_lines
+from experiments.page_text import grid_table
 from experiments.rows import KeptRows
 from experiments.statistics import with_range
 from go_rl.costs.learning.metrics import mape, pair_accuracy
@@ -35,6 +35,12 @@ KMEANS, RANDOM_TASKS, DISAGREEMENT, DISAGREEMENT_EVEN, RANDOM, RANDOM_EVEN, NONE
     "nothing more",
 )  # fmt: skip
 ARMS = (KMEANS, RANDOM_TASKS, DISAGREEMENT, DISAGREEMENT_EVEN, RANDOM, RANDOM_EVEN)
+FIELDS = {
+    "mape": ("error on the held-out networks, MAPE in %", 1.0),
+    "pairs": ("pairs of a task's programs there in the right order, %", 100.0),
+    "tasks": ("tasks learned", 1.0),
+}
+"""Titles of the tables, and scales of their numbers."""
 TREES = BoostedConfig(trees=300, learning_rate=0.08, column_share=0.2)
 
 
@@ -78,7 +84,7 @@ class ProgramChoice(Experiment):
         for seed in range(self.seeds):
             for pool in pools:
                 self._run(pool, seed, rows)
-        self.write_page("\n".join(_page(self, rows.rows, pools)))
+        self.write_page(_page(self, rows.rows, pools))
 
     def _run(self, pool: _Pool, seed: int, rows: KeptRows[ChoiceRow]) -> None:
         start = _Start(pool, seed)
@@ -147,8 +153,8 @@ class _Start:
         return np.setdiff1d(self.pool.learned, self.measured)
 
     @cached_property
-    def spread(self) -> np.ndarray:
-        """Deviation of the committee's logarithms for each of `rest`."""
+    def doubtful(self) -> np.ndarray:
+        """Places in `rest`, those first whose logarithms a committee of trees disagrees on most."""
         rng, task = np.random.default_rng((self.seed, 1)), self.pool.examples.inputs.task
         known = np.unique(task[self.measured])
         logs = []
@@ -157,27 +163,21 @@ class _Start:
             rows = np.concatenate([self.measured[task[self.measured] == each] for each in drawn])
             fitted = self.pool.fitted(rows, member)
             logs.append(np.log(fitted.predict(self.pool.features[self.rest])))
-        return np.std(logs, axis=0)
+        return np.argsort(-np.std(logs, axis=0), kind="stable")
 
     def chosen(self, arm: str, count: int) -> np.ndarray:
         """Return the rows that an arm chooses."""
         rng = np.random.default_rng((self.seed, 2))
         task = self.pool.examples.inputs.task[self.rest]
-        if arm == DISAGREEMENT:
-            order = np.argsort(-self.spread, kind="stable")
-        elif arm == DISAGREEMENT_EVEN:
-            order = np.concatenate(
-                list(programs_in_turn(task, np.argsort(-self.spread, kind="stable")))
-            )
-        elif arm == RANDOM:
-            order = rng.permutation(len(task))
-        elif arm == RANDOM_EVEN:
-            order = np.concatenate(list(programs_in_turn(task, rng.permutation(len(task)))))
-        elif arm == RANDOM_TASKS:
-            order = _of_tasks(task, rng.permutation(np.unique(task)))
-        else:
-            order = _of_tasks(task, self._by_kmeans(task, count))
-        return self.rest[order[:count]]
+        orders = {
+            KMEANS: lambda: _of_tasks(task, self._by_kmeans(task, count)),
+            RANDOM_TASKS: lambda: _of_tasks(task, rng.permutation(np.unique(task))),
+            DISAGREEMENT: lambda: self.doubtful,
+            DISAGREEMENT_EVEN: lambda: _in_turn(task, self.doubtful),
+            RANDOM: lambda: rng.permutation(len(task)),
+            RANDOM_EVEN: lambda: _in_turn(task, rng.permutation(len(task))),
+        }
+        return self.rest[orders[arm]()[:count]]
 
     def _by_kmeans(self, task: np.ndarray, count: int) -> np.ndarray:
         """Return enough tasks, those of the largest clusters first."""
@@ -203,10 +203,14 @@ def _of_tasks(task: np.ndarray, order: np.ndarray) -> np.ndarray:
     return np.concatenate([np.flatnonzero(task == each) for each in order])
 
 
+def _in_turn(task: np.ndarray, order: np.ndarray) -> np.ndarray:
+    """Return programs in an order in which tasks take turns."""
+    return np.concatenate(list(programs_in_turn(task, order)))
+
+
 def _page(options: ProgramChoice, rows: list[ChoiceRow], pools: Sequence[_Pool]) -> Iterator[str]:
     """Yield the lines of the page."""
-    yield "# Which programs to measure next"
-    yield ""
+    yield "# Which programs to measure next\n"
     yield (
         f"Programs of {options.data} on one processor. Measured at first: all programs of "
         f"{options.first} random tasks of the networks that are not held out "
@@ -216,30 +220,15 @@ def _page(options: ProgramChoice, rows: list[ChoiceRow], pools: Sequence[_Pool])
         f"paper (algorithm 1). {options.seeds} seeds; mean (least to largest)."
     )
     for pool in pools:
-        mine = [row for row in rows if row.codegen == pool.codegen]
-        for title, form in (
-            ("error on the held-out networks, MAPE in %", "mape"),
-            ("pairs of a task's programs there in the right order, %", "pairs"),
-            ("tasks learned", "tasks"),
-        ):
-            yield from ("", f"## {pool.codegen}: {title}", "")
-            yield from _table(options, mine, form)
-        yield ""
-        yield f"{len(pool.learned):,} programs could be measured, {len(pool.judged):,} judge."
+        for field, (title, _) in FIELDS.items():
 
+            def cell(arm: str, count: int, pool: _Pool = pool, field: str = field) -> str:
+                key = (pool.codegen, arm, 0 if arm == NONE else count)
+                own = [row for row in rows if (row.codegen, row.arm, row.chosen) == key]
+                return with_range([FIELDS[field][1] * getattr(row, field) for row in own], ".1f")
 
-def _table(options: ProgramChoice, rows: list[ChoiceRow], form: str) -> list[str]:
-    """Return the lines of a table of one field."""
-    scale, lines = (100.0 if form == "pairs" else 1.0), []
-    for arm in (NONE, *ARMS):
-        cells = [arm]
-        for count in options.counts:
-            wanted = 0 if arm == NONE else count
-            mine = [row for row in rows if (row.arm, row.chosen) == (arm, wanted)]
-            cells.append(with_range([scale * getattr(row, form) for row in mine], ".1f"))
-        lines.append(cells)
-    return table_lines(["chosen", *(f"{count:,}" for count in options.counts)], lines)
-
-
-if __name__ == "__main__":
-    ProgramChoice.main()
+            counts = {f"{count:,}": count for count in options.counts}
+            yield f"\n## {pool.codegen}: {title}\n"
+            yield grid_table("chosen", (NONE, *ARMS), counts, cell).rstrip()
+        learned, judged = (f"{len(each):,}" for each in (pool.learned, pool.judged))
+        yield f"\n{learned} programs could be measured, {judged} judge."

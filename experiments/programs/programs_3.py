@@ -18,12 +18,12 @@ import numpy as np
 
 from experiments.experiment import Experiment
 from experiments.page_text import table_lines
+from experiments.programs.program_shards import add_shard
 from go_rl.core import ReadError
 from go_rl.costs.learning.metrics import groups_of
 from go_rl.costs.programs.measure.data import ProgramData, gather_programs, record_seconds
 from go_rl.costs.programs.measure.data_file import KIND, load_programs, shard_paths
 from go_rl.costs.programs.measure.program_sets import ProgramSet, program_set
-from go_rl.costs.programs.measure.program_shards import add_shard
 from go_rl.costs.timing.collector import SLOWED
 from go_rl.runtime.records import RECORDS, RecordStore
 

@@ -1,6 +1,6 @@
 """Weights of the transfer tuner that ship, learned from the data set that ships.
 
-Run: ``python -m experiments.programs.transfer_weights``. Tasks are hidden: `go-rl tune programs`
+Run: ``python -m experiments programs.transfer_weights``. Tasks are hidden: `go-rl tune programs`
 knows statements of operators and no named sizes.
 """
 
@@ -33,7 +33,3 @@ class TransferWeights(Script):
         examples = replace(examples, inputs=hidden(examples.inputs))
         run = TunerRun(epochs=self.epochs, batch=64, seed=self.seed)
         TransferTuner.fit(examples, run, SIZES, say_loss).save(TRANSFER_WEIGHTS)
-
-
-if __name__ == "__main__":
-    TransferWeights.main()

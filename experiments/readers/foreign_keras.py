@@ -1,7 +1,7 @@
 """Keras architectures with random weights, exported to ONNX from TensorFlow and from PyTorch.
 
 Keras takes its backend when it is imported, so every export is a process of its own:
-``python -m experiments.readers.foreign_keras tensorflow unet FILE``.
+``python -m experiments readers.foreign_keras tensorflow unet FILE``.
 """
 
 # The generators are no dependencies: see `foreign_models.INSTALL`.

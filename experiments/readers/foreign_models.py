@@ -1,6 +1,6 @@
 """Models that other tools wrote: which are read, which are refused, and what the refusal leads to.
 
-Run: ``python -m experiments.readers.foreign_models FOLDER [--only unet lstm]``. ONNX files of
+Run: ``python -m experiments readers.foreign_models FOLDER [--only unet lstm]``. ONNX files of
 several exporters, with random weights, are written into the folder unless they are there, and read
 as a user would: without options, then with those that the refusals advise. The generators are no
 dependencies of go_rl; see `INSTALL`.
@@ -241,7 +241,3 @@ def page(rows: list[Row], failed: Mapping[str, str]) -> str:
         lines += ["\nNot written by their own exporters:\n"]
         lines += [f"- {model}: {why}" for model, why in failed.items()]
     return "\n".join(lines) + "\n"
-
-
-if __name__ == "__main__":
-    ForeignModels.main()

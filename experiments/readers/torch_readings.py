@@ -1,6 +1,6 @@
-"""Twelve networks of PyTorch read through three doors, the same in JAX, and counted by hand.
+"""Twelve networks of PyTorch read through three doors.
 
-Run: ``python -m experiments.readers.torch_readings FOLDER [--only unet lstm]``. Each network is
+Run: ``python -m experiments readers.torch_readings FOLDER [--only unet lstm]``. Each network is
 exported unless it is there: as a ``.pt2`` archive, as one decomposed to core ATen, and as ONNX (not
 optimised); all are bounded on the 36-chip ring. The generators are no dependencies of go_rl; see
 `INSTALL`.
@@ -21,10 +21,9 @@ import tyro
 
 from experiments.experiment import Experiment
 from experiments.page_text import Column
-from experiments.readers.jax_networks import jax_graph
 from experiments.readers.torch_networks import NETWORKS
 from experiments.rows import rows_table
-from go_rl.core import OpGraph, OpKind, load_hardware
+from go_rl.core import OpGraph, load_hardware
 from go_rl.costs.models import ProblemOptions, make_problem
 from go_rl.graphs.readers import load
 from go_rl.objectives.ring.workspace import ring_workspace
@@ -33,8 +32,6 @@ INSTALL = "pip install torch==2.13.0 transformers==4.57.6 onnx==1.23.2 onnxscrip
 """Programs that write the files."""
 DOORS = {"pt2": ".pt2", "core ATen": ".core.pt2", "ONNX": ".onnx"}
 """Readings by the ending of their files."""
-STORED = {"bert_base": 8196, "dlrm": 5616, "swin_tiny": 230_676}
-"""Bytes of constants that PyTorch stores beside the parameters: places, and tables of indices."""
 
 
 @dataclass(frozen=True)
@@ -74,8 +71,6 @@ class Row:
     """Each array once."""
     bound_us: Annotated[float, Column("bound, µs", ".4g")]
     """Proven bound of the slowest stage on ring36, in microseconds."""
-    products_by_hand: Annotated[float, Column("products by hand", ".4f")]
-    """FLOP of matrix products and convolutions counted by hand, over those of the graph."""
     flop_ratio: Annotated[float, Column("FLOP / .pt2", ".4f")]
     """FLOP over those of the ``.pt2`` archive."""
     bound_ratio: Annotated[float, Column("bound / .pt2", ".4f")]
@@ -85,25 +80,18 @@ class Row:
 def readings(name: str, folder: Path) -> Iterator[Row]:
     """Yield a row for each door."""
     first: Row | None = None
-    for door in (*DOORS, "JAX"):
-        graph = jax_graph(name) if door == "JAX" else load(folder / f"{name}{DOORS[door]}")
+    for door, ending in DOORS.items():
+        graph = load(folder / f"{name}{ending}")
         mflop, bound = graph.flops.sum() / 1e6, 1e6 * ring_bound(graph)
         row = Row(
             network=name, door=door, operators=graph.num_nodes, mflop=float(mflop),
             weight_bytes=int(weights_once(graph)), bound_us=bound,
-            products_by_hand=NETWORKS[name].products() / products(graph),
             flop_ratio=float(mflop / first.mflop) if first else 1.0,
             bound_ratio=bound / first.bound_us if first else 1.0,
         )  # fmt: skip
         first = first or row
         print(row, flush=True)
         yield row
-
-
-def products(graph: OpGraph) -> float:
-    """FLOP of matrix products and convolutions in a graph, with their biases and softmax."""
-    heavy = [k in (OpKind.MATMUL, OpKind.CONVOLUTION) for k in graph.kind.tolist()]
-    return float(graph.flops[heavy].sum())
 
 
 def weights_once(graph: OpGraph) -> float:
@@ -142,26 +130,17 @@ def page(rows: list[Row], table: str) -> str:
     flops = [abs(row.flop_ratio - 1) for row in others]
     near = Counter(row.door for row in others if abs(row.bound_ratio - 1) < 0.02)
     extra = [abs(r.weight_bytes - by_name[r.network].weight_bytes) for r in others]
-    counts = ", ".join(f"{near[door]} of {len(by_name)} of {door}" for door in (*DOORS, "JAX")[1:])
-    return f"""# Twelve networks of PyTorch through three doors, and written in JAX
+    counts = ", ".join(f"{near[door]} of {len(by_name)} of {door}" for door in (*DOORS,)[1:])
+    return f"""# Twelve networks of PyTorch through three doors
 
-A `.pt2` archive as `torch.export.save` writes it, the same decomposed to core ATen, the ONNX that
-PyTorch's exporter writes (not optimised, but for the LSTM), and the same network written in JAX
-(`experiments/readers/jax_networks.py`). FLOP differ by {100 * max(flops):.2f} % at most. Weights
-differ by {max(extra):,} bytes at most: constants, which ONNX has for axes and shapes, and buffers
-of which the exporter keeps the part that is read, or which JAX computes; parameters agree to the
-byte.
+A `.pt2` archive as `torch.export.save` writes it, the same decomposed to core ATen, and the ONNX
+that PyTorch's exporter writes (not optimised, but for the LSTM). FLOP differ by
+{100 * max(flops):.2f} % at most. Weights differ by {max(extra):,} bytes at most: constants, which
+ONNX has for axes and shapes, and buffers of which the exporter keeps the part that is read;
+parameters agree to the byte.
 
 The proven bound of the slowest stage on `ring36` agrees within 2 % with that of the `.pt2` archive
 in {counts}.
 
-"Products by hand" are matrix products and convolutions counted from the published sizes
-(`experiments/readers/torch_counts.py`), over all that operators of those kinds cost in the graph,
-where biases, and softmax inside of fused attention, are counted with them.
-
 {table}
 """
-
-
-if __name__ == "__main__":
-    TorchReadings.main()

@@ -1,8 +1,8 @@
-"""How fast buffers get their offsets: MiniMalloc's instances, planted and generated ones.
+"""How fast buffers get their offsets: MiniMalloc's instances, and planted ones.
 
-Run: ``python -m experiments.simulate.allocator --data DIR`` with the folder that holds
+Run: ``python -m experiments simulate.allocator --data DIR`` with the folder that holds
 ``minimalloc/*.csv`` (columns id, lower, upper, size; the capacity is in the file's name). CP-SAT
-alone is the rival on published and planted instances.
+alone is the rival.
 """
 
 from __future__ import annotations
@@ -20,14 +20,10 @@ from go_rl.core import Status
 from go_rl.objectives.common.allocator.allocate import Buffers, allocate, check_allocation
 from go_rl.objectives.common.allocator.cp_sat import solve_with_cp_sat
 from go_rl.objectives.common.allocator.search import compile_search
-from go_rl.objectives.common.allocator.sections import sections_of
 
-SLACKS = (1.0, 1.05, 1.2)
-"""Capacities of generated instances, as multiples of their live bytes."""
 PLANTED_HEADS = ("planted instances", "ours", "CP-SAT alone")
 WORDS = ("status", "settled by", "CP-SAT alone")
 """Columns that are text."""
-SIZES = (300, 1000, 3000, 10_000)
 KIB = 1024
 PLANTED_SIZES = (300, 340, 380)
 PLANTED_SLACKS = (0.0, 0.01, 0.02)
@@ -45,7 +41,7 @@ class Allocator(Experiment):
     seconds: float = 20.0
     """Time allowed an instance."""
     seed: int = 0
-    """Of the generated instances."""
+    """Of the planted instances."""
 
     def run(self) -> None:
         """Measure every instance, print each row when it is ready, write the tables."""
@@ -54,7 +50,6 @@ class Allocator(Experiment):
         allocate(Buffers(one - 1, one, one), 1)
         instances = list(published(self.data / "minimalloc")) if self.data else []
         instances += planted(self.seed)
-        instances += generated(np.random.default_rng(self.seed))
         outcomes = []
         for instance in instances:
             outcomes.append(measure(instance, self.seconds))
@@ -86,8 +81,6 @@ class Instance:
     name: str
     buffers: Buffers
     capacity: int
-    has_rival: bool
-    """Whether CP-SAT alone is asked, too."""
 
 
 def published(folder: Path) -> Iterator[Instance]:
@@ -96,7 +89,7 @@ def published(folder: Path) -> Iterator[Instance]:
         name, capacity = path.name.split(".")[:2]
         with path.open() as file:
             rows = [[int(r[k]) for k in ("lower", "upper", "size")] for r in csv.DictReader(file)]
-        yield Instance(f"MiniMalloc {name}", Buffers(*np.array(rows).T.copy()), int(capacity), True)
+        yield Instance(f"MiniMalloc {name}", Buffers(*np.array(rows).T.copy()), int(capacity))
 
 
 def planted(seed: int) -> Iterator[Instance]:
@@ -107,7 +100,7 @@ def planted(seed: int) -> Iterator[Instance]:
                 rng = np.random.default_rng([seed, count, round(100 * slack), number])
                 capacity = int(GRID * KIB * (1 + slack))
                 title = f"planted {count}, {slack:.0%} slack, seed {number}"
-                yield Instance(title, cut_memory(rng, count), capacity, True)
+                yield Instance(title, cut_memory(rng, count), capacity)
 
 
 def cut_memory(rng: np.random.Generator, count: int) -> Buffers:
@@ -128,56 +121,18 @@ def cut_memory(rng: np.random.Generator, count: int) -> Buffers:
     return Buffers(lower.copy(), upper.copy(), (tops - floors) * KIB)
 
 
-def generated(rng: np.random.Generator) -> Iterator[Instance]:
-    """Lifetimes of an inference network, a training network, and at random, at each slack."""
-    for name, draw in (("inference", inference), ("training", training), ("random", random)):
-        for count in SIZES:
-            buffers = draw(rng, count)
-            peak = int(sections_of(buffers).live_bytes.max())
-            for slack in SLACKS:
-                title = f"{name} {count}, {slack:.2f} × live"
-                yield Instance(title, buffers, int(peak * slack), False)
-
-
-def inference(rng: np.random.Generator, count: int) -> Buffers:
-    """A chain whose tensors die at the next operator, but for a tenth that skip far ahead."""
-    lower = np.arange(count)
-    upper = lower + 2
-    skips = rng.random(count) < 0.1
-    upper[skips] += rng.integers(1, count // 4, int(skips.sum()))
-    size = rng.integers(1, 64, count) * KIB * rng.choice([1, 4, 16], count)
-    return Buffers(lower, np.minimum(upper, count + 1), size)
-
-
-def training(rng: np.random.Generator, count: int) -> Buffers:
-    """Activations kept until their backward operator, last in first out, and their gradients."""
-    forward = np.arange(count // 2)
-    lower = np.concatenate([forward, forward + count // 2])
-    upper = np.concatenate([2 * (count // 2) - forward + 1, forward + count // 2 + 2])
-    return Buffers(lower, upper, rng.integers(1, 64, len(lower)) * KIB)
-
-
-def random(rng: np.random.Generator, count: int) -> Buffers:
-    """Births at random, geometric lifetimes, sizes without a common unit."""
-    lower = rng.integers(0, 1_000_000, count)
-    return Buffers(lower, lower + rng.geometric(1 / 3000, count) * 10, rng.integers(1, 1000, count))
-
-
 def measure(instance: Instance, seconds: float) -> Outcome:
-    """Allocate and check; ask CP-SAT alone where it is the rival."""
+    """Allocate and check; ask CP-SAT alone."""
     plan, taken = timed(lambda: allocate(instance.buffers, instance.capacity, seconds))
     if plan.status.ok:
         check_allocation(instance.buffers, plan.offsets, instance.capacity)
-    rival, rival_seconds = "", float("nan")
-    if instance.has_rival:
-        (status, _), rival_seconds = timed(
-            lambda: solve_with_cp_sat(instance.buffers, instance.capacity, seconds, tied=False)
-        )
-        rival = str(status)
+    (rival, _), rival_seconds = timed(
+        lambda: solve_with_cp_sat(instance.buffers, instance.capacity, seconds, tied=False)
+    )
     return Outcome(
         instance=instance.name, buffers=len(instance.buffers), capacity=instance.capacity,
         live_bytes=plan.lower_bound, height=plan.height, status=str(plan.status),
-        method=plan.method, seconds=taken, cp_sat_status=rival, cp_sat_seconds=rival_seconds,
+        method=plan.method, seconds=taken, cp_sat_status=str(rival), cp_sat_seconds=rival_seconds,
     )  # fmt: skip
 
 
@@ -190,9 +145,8 @@ def page(outcomes: list[Outcome], seconds: float) -> str:
         "# Offset allocation: time to place every buffer within the capacity\n\n"
         f"{solved} of {len(outcomes)} instances placed within {seconds:g} s each, compilation not "
         "counted; every allocation was checked. *height* and *live bytes* (a lower bound) are "
-        "relative to the capacity. *CP-SAT alone* has two workers and the same time. A generated "
-        "instance with a capacity of exactly its live bytes may have no solution; a planted one "
-        "has.\n\n"
+        "relative to the capacity. *CP-SAT alone* has two workers and the same time. A planted "
+        "instance has a solution.\n\n"
         f"{markdown_table(PLANTED_HEADS, _planted_lines(outcomes, seconds))}\n"
         f"{markdown_table(heads, map(_line, outcomes), WORDS)}"
     )
@@ -213,11 +167,7 @@ def _planted_lines(outcomes: list[Outcome], seconds: float) -> list[list[str]]:
 
 def _line(o: Outcome) -> list[str]:
     """One row of the Markdown table."""
-    rival = f"{o.cp_sat_status}, {o.cp_sat_seconds:.2f} s" if o.cp_sat_status else NOTHING
+    rival = f"{o.cp_sat_status}, {o.cp_sat_seconds:.2f} s"
     height = f"{o.height / o.capacity:.4f}" if o.status == Status.OK else NOTHING
     live = f"{o.live_bytes / o.capacity:.4f}"
     return [o.instance, str(o.buffers), live, height, o.status, o.method, f"{o.seconds:.3f}", rival]
-
-
-if __name__ == "__main__":
-    Allocator.main()

@@ -1,6 +1,6 @@
 """Inner tuners on recorded pools: the best candidate so far against trials, chance as control.
 
-Run: ``python -m experiments.tuning.inner_tuners POOLS ...`` with files of recorded pools, or the
+Run: ``python -m experiments tuning.inner_tuners POOLS ...`` with files of recorded pools, or the
 names of networks whose pools ship. Every tuner replays its own path over the same measured
 candidates (`go_rl.tuning.pools.replay`), each operator alone, with each seed. A run that was cut
 off goes on where it stopped (``results/inner_tuners.csv``).
@@ -8,9 +8,9 @@ off goes on where it stopped (``results/inner_tuners.csv``).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Annotated
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Annotated, ClassVar
 
 import numpy as np
 import tyro
@@ -27,13 +27,9 @@ from experiments.tuning.tuner_curves import (
     run_curves,
     seed_means,
 )
-from go_rl.costs.trees.candidate_ranks import CandidateRanksConfig
 from go_rl.report.text_table import markdown_table
-from go_rl.tuning.loop.nouns import MakeInnerTuner
 from go_rl.tuning.pools.candidate_pool import PoolSet, load_pools
 from go_rl.tuning.tuners import TUNERS, inner_tuner
-from go_rl.tuning.tuners.online_scorer import OnlineScorerConfig
-from go_rl.tuning.tuners.simulated_annealing import AnnealingConfig, simulated_annealing
 
 SHARES = (0.1, 0.25, 0.5, 1.0)
 """Of the trials: columns of the page."""
@@ -45,18 +41,13 @@ COLUMNS = (
     "make a neighbour and read its features takes TVM 10 to 30 ms more for each one scored, which "
     "a replay does not pay."
 )
-ARMS: Mapping[str, Callable[[], MakeInnerTuner]] = {
-    **{name: (lambda name=name: inner_tuner(name)) for name in TUNERS},
-    "annealing, rank loss": lambda: _annealing(
-        AnnealingConfig(model=OnlineScorerConfig(trees=CandidateRanksConfig("rank")))
-    ),
-    "annealing, no diversity": lambda: _annealing(AnnealingConfig(diversity=0.0)),
-}
 
 
 @dataclass(frozen=True)
 class InnerTuners(Experiment):
     """Options of this experiment."""
+
+    page_name: ClassVar[str] = "inner_tuners_cpu"
 
     pools: Annotated[tuple[str, ...], tyro.conf.Positional]
     """Files of recorded pools, or names of networks whose pools ship."""
@@ -68,8 +59,6 @@ class InnerTuners(Experiment):
     """Of each tuner and operator."""
     operators: int = 4
     """Of each network, those with the most FLOP."""
-    page_name: Annotated[str, tyro.conf.arg(name="name")] = field(default="", kw_only=True)
-    """Name of the page, its table and its figure; empty: that of the script."""
 
     def run(self) -> None:
         """Make the rows that are missing; write the page and its figure."""
@@ -78,9 +67,9 @@ class InnerTuners(Experiment):
             f"{[pool.digest for pool in pools]} {self.trials} {self.batch} {self.operators}"
         )
         table = self.kept_rows(CurveRow)
-        arms = {name: (lambda _pool, _k, make=make: make()) for name, make in ARMS.items()}
+        arms = {name: (lambda _pool, _k, name=name: inner_tuner(name)) for name in TUNERS}
         rows = run_curves(table, run, pools, arms, range(self.seeds), self.trials, self.batch)
-        self.save_figure(figure(rows, tuple(ARMS), self.batch))
+        self.save_figure(figure(rows, tuple(TUNERS), self.batch))
         self.write_page(page(rows, pools, self))
 
 
@@ -121,11 +110,3 @@ def table(rows: Sequence[CurveRow], batch: int) -> tuple[list[str], list[list[st
         took = np.mean([row.propose_ms for row in rows if row.tuner == name])
         lines.append([name, *speeds, f"{found:.0f} ({chance / found:.2f}×)", f"{took:.1f}"])
     return head, lines
-
-
-def _annealing(config: AnnealingConfig) -> MakeInnerTuner:
-    return lambda space, seed: simulated_annealing(space, seed, config)
-
-
-if __name__ == "__main__":
-    InnerTuners.main()

@@ -1,6 +1,6 @@
 """The kernel autotuner under five guides: verified speed-up over XLA's default.
 
-Run: ``python -m experiments.tuning.kernel_autotuner [--models NAME ...] [--minutes 5] [--core 1]
+Run: ``python -m experiments tuning.kernel_autotuner [--models NAME ...] [--minutes 5] [--core 1]
 [--cost learned:FILE.npz] [--calibration FILE.npz]``. ``calibrated`` searches by predictions that
 ``go-rl calibrate`` corrected with kernels of networks that are not tuned. All guides share their
 records: what one has measured costs the next the same minutes again, but is not run again. The
@@ -153,7 +153,7 @@ def row_of(tuned: Tuned, model: str, guide: str, seed: int, minutes: float) -> R
     """Return what the table keeps of a run."""
     return Row(
         model=model, guide=guide, seed=seed, minutes=minutes, nodes=tuned.fusion.graph.num_nodes,
-        default_ms=1e3 * tuned.baseline_seconds, kept_ms=1e3 * tuned.kept_seconds,
+        default_ms=1e3 * tuned.default_seconds, kept_ms=1e3 * tuned.kept_seconds,
         speedup=tuned.speedup, fusions=tuned.candidates, kernels=tuned.measured + tuned.replayed,
         processor=processor_name(), learned_on="", calibration="", beside="",
     )  # fmt: skip
@@ -213,7 +213,3 @@ def _where(rows: Sequence[Row]) -> str:
         f"; *calibrated* is corrected by {corrected} (once for each machine, not in the minutes)"
         if corrected else ""
     ) + (f". Meanwhile: {beside}" if beside else "") + "."  # fmt: skip
-
-
-if __name__ == "__main__":
-    KernelAutotuner.main()

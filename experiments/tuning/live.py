@@ -1,7 +1,7 @@
 """Live tuning of SqueezeNet on this CPU: schedulers at equal minutes, and the tuned network beside
 XLA's and ONNX Runtime's on the same core.
 
-``python -m experiments.tuning.live FOLDER --minutes 3`` writes `experiments/results/live_tuning.md`
+``python -m experiments tuning.live FOLDER --minutes 3`` writes `experiments/results/live_tuning.md`
 and ``.csv``; what is tuned in FOLDER goes on. ``--seeds 0 1 2`` tells the spread. Needs the extras
 tvm, tuning and onnxruntime.
 """
@@ -216,7 +216,3 @@ def _row(
         *(spread([seconds / each["seconds"] for each in ours]) for seconds in rivals),
         f"{max(each['error'] for each in ours):.1e}",
     )  # fmt: skip
-
-
-if __name__ == "__main__":
-    Live.main()

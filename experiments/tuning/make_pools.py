@@ -1,6 +1,6 @@
 """Pools of measured candidates, as they ship, from the records of ``record_pools``.
 
-Run: ``python -m experiments.tuning.make_pools DIR``; writes ``go_rl/tuning/pools/recorded``.
+Run: ``python -m experiments tuning.make_pools DIR``; writes ``go_rl/tuning/pools/recorded``.
 """
 
 from __future__ import annotations
@@ -169,7 +169,3 @@ def _row(record: Record, timeout: float) -> tuple[float, float, np.ndarray]:
     vectors, _ = leaf_vectors(nest_from_json(details[NEST]))
     seconds = float(details.get(MEDIAN, record.seconds))
     return seconds, max(spent, 1e-3), vectors.sum(0)
-
-
-if __name__ == "__main__":
-    MakePools.main()

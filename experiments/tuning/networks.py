@@ -102,9 +102,3 @@ def tunable_operators(network: str) -> dict[TensorTask, int]:
         task: count for task, count in uses.items()
         if task.op in TUNABLE and task.flops >= LEAST_FLOPS
     }  # fmt: skip
-
-
-if __name__ == "__main__":
-    for each in NETWORKS:
-        for task, count in tunable_operators(each).items():
-            print(f"{each}: {count} × {task.title}, {task.flops / 1e6:.4g} MFLOP")

@@ -1,6 +1,6 @@
 """Recording: measured random candidates of the tunable operators of four networks, through TVM.
 
-Run: ``python -m experiments.tuning.record_pools DIR --core 1``; it goes on where it stopped, and
+Run: ``python -m experiments tuning.record_pools DIR --core 1``; it goes on where it stopped, and
 may be stopped at any moment. Candidates are drawn `TOGETHER` at a time, for all operators in turn,
 so that the pools of all grow alike. ``experiments.tuning.make_pools`` makes files of them.
 """
@@ -47,13 +47,9 @@ class RecordPools(Script):
         measure = CollectConfig(
             core=self.core, timeout=20.0, timing=TimingConfig(visits=4, least_calls=3)
         )
-        config = ProgramsConfig(schedules=TOGETHER, codegen=(CODEGEN,), measure=measure)
+        config = ProgramsConfig(candidates=TOGETHER, codegen=(CODEGEN,), measure=measure)
         self.folder.mkdir(parents=True, exist_ok=True)
         for seed in range(-(-self.candidates // TOGETHER)):
             drawn = replace(config, measure=replace(measure, sampling=SamplingConfig(seed=seed)))
             made = collect_programs(self.folder, drawn, partial(print, flush=True), tasks)
             print(f"{(seed + 1) * TOGETHER} candidates of each: {made} measured now", flush=True)
-
-
-if __name__ == "__main__":
-    RecordPools.main()

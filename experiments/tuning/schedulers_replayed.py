@@ -1,6 +1,6 @@
 """Schedulers compared on recorded pools: equal virtual time, the same inner tuner, five seeds.
 
-Run: ``python -m experiments.tuning.schedulers_replayed --folder DIR``. Paths of the inner tuner and
+Run: ``python -m experiments tuning.schedulers_replayed --folder DIR``. Paths of the inner tuner and
 finished runs are kept in the folder: a run that was stopped goes on. ``--ship`` writes the curves
 that our own belief ships with.
 """
@@ -217,7 +217,3 @@ def _facts(rows: Sequence[Row], sets: Sequence[PoolSet]) -> str:
     heads = ["network", "operators", "candidates", "digest", "after warm-up, ms", "final, ms",
              "trials"]  # fmt: skip
     return "## Networks\n\n" + markdown_table(heads, cells, words=("digest",))
-
-
-if __name__ == "__main__":
-    SchedulersReplayed.main()

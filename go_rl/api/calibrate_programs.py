@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 SOURCE = "programs-1"
 """Data set among whose tasks is chosen, and which networks learn again; and weights that ship."""
 JUDGED = 4
-"""One of so many tasks timed judges, and is not learned from."""
+"""One timed task in this many is held out, to measure errors."""
 LEAST_TASKS = 8
 """Least tasks timed from which something is learned."""
 ENDING = ".npz"
@@ -41,8 +41,8 @@ class CalibrateProgramsConfig:
     """Minutes after which no further task is begun."""
     tasks: int = 32
     """Tasks to time, chosen by k-means."""
-    schedules: int = 8
-    """Random schedules of each task."""
+    candidates: int = 8
+    """Random candidates of each tensor task."""
     weights: str = SOURCE
     """Weights of a predictor of seconds that are fine-tuned, by name or path."""
     most_away: float = 0.7
@@ -51,12 +51,12 @@ class CalibrateProgramsConfig:
     core: int | None = None
     """Core that measures. Default: the last one of this process."""
     seed: int = 0
-    """Random seed of the choice and of the schedules."""
+    """Random seed of the choice and of the candidates."""
 
     def __post_init__(self) -> None:
         check_ranges(
             self, "calibrate", TrainingError, minutes=Range(0, 24 * 60, above=True),
-            tasks=Range(LEAST_TASKS), schedules=Range(2),
+            tasks=Range(LEAST_TASKS), candidates=Range(2),
         )  # fmt: skip
 
     def measuring(self, level: str) -> ProgramsConfig:
@@ -64,7 +64,7 @@ class CalibrateProgramsConfig:
         measure = CollectConfig(
             core=self.core, sampling=SamplingConfig(seed=self.seed), timing=FEW_VISITS
         )
-        return ProgramsConfig(schedules=self.schedules, codegen=(level,), measure=measure)
+        return ProgramsConfig(candidates=self.candidates, codegen=(level,), measure=measure)
 
 
 @dataclass(frozen=True)

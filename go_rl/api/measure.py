@@ -77,7 +77,7 @@ def measure_programs(
     *,
     report: Progress = ignore,
 ) -> MeasuredFolder:
-    """Build and time random schedules of the operators of networks, through TVM; what the folder
+    """Build and time random candidates of the operators of networks, through TVM; what the folder
     knows is not measured again.
 
     Args:
@@ -100,8 +100,8 @@ def measure_programs(
         listed_drawings,
         listed_tasks,
     )
+    from go_rl.costs.programs.measure.data_file import shipped_programs
     from go_rl.costs.programs.measure.program_sets import program_set
-    from go_rl.costs.programs.measure.program_shards import shipped_programs
     from go_rl.runtime.records import RECORDS, RecordStore
 
     folder, config = Path(folder), config or ProgramsConfig()

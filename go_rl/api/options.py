@@ -165,7 +165,6 @@ class OptimizeOptions(PlanningOptions):
     evaluated beside the methods."""
 
     def check_own_fields(self) -> None:
-        """See `PosingOptions`."""
         if self.finetune < 0:
             raise SearchError(f"finetune must be >= 0, not {self.finetune}")
         if self.objective == FIT and self.memory is False:
@@ -210,7 +209,6 @@ class FineTuneOptions(PlanningOptions):
     """Plans to learn from."""
 
     def check_own_fields(self) -> None:
-        """See `PosingOptions`."""
         if self.objective == FIT:
             raise SearchError("policies learn ring or makespan, not fit; use makespan")
         self.budget  # noqa: B018 - a budget checks itself

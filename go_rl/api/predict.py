@@ -152,7 +152,7 @@ class PredictOptions:
     cache folder."""
     by: By = "kernels"
     """Compiler of a network on this machine: kernels are XLA's, programs TVM's."""
-    schedules: str | None = None
+    candidates: str | None = None
     """Folder of go-rl tune programs, whose candidates a network has by programs. Default: TVM's
     default schedules."""
     launch_us: float | None = None
@@ -169,8 +169,8 @@ class PredictOptions:
         if self.by not in BY:
             raise ProblemError(f"unknown compiler {self.by!r}{nearest(self.by, BY)} Use "
                                f"{' or '.join(BY)}")  # fmt: skip
-        if self.schedules is not None and self.by != "programs":
-            raise ProblemError("schedules are of programs: set by to 'programs' (--by programs)")
+        if self.candidates is not None and self.by != "programs":
+            raise ProblemError("candidates are of programs: set by to 'programs' (--by programs)")
 
 
 def predict(
@@ -211,7 +211,7 @@ def predict(
         if chosen.by == "programs":
             from go_rl.api.this_programs import predict_programs
 
-            return predict_programs(model, chosen.weights, schedules=chosen.schedules, **others)
+            return predict_programs(model, chosen.weights, candidates=chosen.candidates, **others)
         from go_rl.api.this_device import predict_this
 
         return predict_this(model, chosen.weights, fusion=chosen.fusion, **others)

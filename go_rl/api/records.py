@@ -28,7 +28,7 @@ class TargetRecords:
     failed: int
     """Number of records without a time."""
     newest: str
-    """When the newest was measured, ISO 8601 in UTC."""
+    """Time of the newest measurement, ISO 8601 in UTC."""
     here: bool
     """Whether the target is this machine's processor: else its times are foreign here."""
 

@@ -41,7 +41,7 @@ ENDING = ".npz"
 NAMED = 6
 """Operators by which a kernel is named, at most."""
 LAST_CONVOLUTIONS = (2, 4, None)
-"""How many of a chain's convolutions are timed in one piece; None: all."""
+"""Numbers of a chain's last convolutions that are timed in one piece; None: all."""
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,7 @@ class CalibrateConfig:
 
     @property
     def measure(self) -> CollectConfig:
-        """How kernels are timed."""
+        """Timing of the kernels."""
         return CollectConfig(core=self.core)
 
 
@@ -151,7 +151,7 @@ def calibrate(
 
 
 def _memory_floor(products: Sequence[tuple[float, float]]) -> MemoryFloor:
-    """From bytes of weights, rising, and seconds of programs that read them."""
+    """Return the seconds that weights take from memory, by programs timed at rising sizes."""
     import numpy as np
 
     from go_rl.costs.kernels.calibrated import MemoryFloor

@@ -28,7 +28,7 @@ def predict_programs(
     model: str | Path | OpGraph,
     weights: str | Path | None = None,
     *,
-    schedules: str | Path | None = None,
+    candidates: str | Path | None = None,
     weight_positions: Collection[int] | None = None,
     **options: Any,
 ) -> Prediction:
@@ -38,7 +38,7 @@ def predict_programs(
         model: a float32 network that `go_rl.tune_programs` reads.
         weights: of a predictor of programs, by path or name; None: those of ``go-rl calibrate
             --programs``.
-        schedules: folder of `go_rl.tune_programs`, whose candidates functions have; None: all have
+        candidates: folder of `go_rl.tune_programs`, whose candidates functions have; None: all have
             TVM's default schedule, the loops as they are.
         weight_positions: positions of arguments that are weights.
         options: ``dims`` and ``inputs`` of `go_rl.load`.
@@ -65,15 +65,15 @@ def predict_programs(
 
     given = _checked(model, options)
     predictor = _predictor(weights)
-    level, candidates = ("", {}) if schedules is None else read_candidates(Path(schedules))
+    level, found = ("", {}) if candidates is None else read_candidates(Path(candidates))
     import_tvm()
     code = code_target(level)
     read = read_model(given, options.get("dims"), inputs=options.get("inputs"),
                       weights=weight_positions)  # fmt: skip
-    network = network_programs(lower(read, code), candidates)
+    network = network_programs(lower(read, code), found)
     prices = network_latency(network, predictor)
     check_priced(network, prices)
-    return _prediction(network, prices, schedules)
+    return _prediction(network, prices, candidates)
 
 
 def _checked(model: str | Path | OpGraph, options: Mapping[str, Any]) -> str | Path:
@@ -108,7 +108,7 @@ def _predictor(weights: str | Path | None) -> ProgramPredictor | CodeTrees:
 
 
 def _prediction(
-    network: NetworkPrograms, prices: NetworkLatency, schedules: str | Path | None
+    network: NetworkPrograms, prices: NetworkLatency, candidates: str | Path | None
 ) -> Prediction:
     from go_rl.api.predict import OperatorLatency, Prediction, UnpricedOperator
     from go_rl.costs.programs.network_latency import TUNED
@@ -131,10 +131,9 @@ def _prediction(
     )
     tuned = sum(programs[f].schedule == TUNED for f in counts)
     where = "TVM's default schedules, the loops as they are"
-    if schedules is not None:
-        where = (
-            f"{tuned} of {len(counts)} functions have candidates of {schedules}, the others {where}"
-        )
+    if candidates is not None:
+        own = f"{tuned} of {len(counts)} functions"
+        where = f"{own} have candidates of {candidates}, the others {where}"
     total, low, high = (1e3 * each for each in prices.total)
     return Prediction(
         THIS, operators, low, high, total, (f"Schedules: {where}.",), unpriced=unpriced

@@ -1,1 +1,1 @@
-"""cli."""
+"""Command line."""

@@ -79,7 +79,7 @@ COMMANDS = (
             "Compile and time kernels of the zoo's models on this machine; goes on where it "
             "stopped."),
     Command("measure programs", "measure.programs", "MeasurePrograms",
-            "Build and time random schedules of networks' operators through TVM; goes on where it "
+            "Build and time random candidates of networks' operators through TVM; goes on where it "
             "stopped."),
     Command("records list", "records", "RecordsList",
             "List the targets of a store of measurements, with their workloads and records."),

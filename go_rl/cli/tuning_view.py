@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 ROWS = 16
 """Parts that the dashboard shows, those with most of the model's time first."""
 LINE_SECONDS = 10.0
-"""Where there is no terminal a line is printed so often, at most."""
+"""Least seconds between two lines where there is no terminal."""
 PEAKS = " ▁▂▃▄▅▆▇█"
 WIDTH = 48
 """Points of the curve."""

@@ -75,7 +75,7 @@ class Legalized:
     detail: str = ""
     """Why there is no plan, where every proposal failed."""
     fidelity: tuple[Fidelity, ...] = ()
-    """How each follows from its proposal, where a solver repairs them."""
+    """Fidelity of each to its proposal, where a solver repairs them."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,7 +90,7 @@ class Scored:
     status: Int8[np.ndarray, "B"]
     """[B] indices into `STATUS_CODES`."""
     fidelity: tuple[Fidelity, ...] = ()
-    """How each plan follows from its proposal, where a solver repaired them."""
+    """Fidelity of each plan to its proposal, where a solver repaired them."""
 
     @property
     def ok(self) -> Bool[np.ndarray, "B"]:

@@ -163,7 +163,7 @@ def proved_optimal(value: float, bound: float) -> bool:
 
 
 class Means(enum.IntEnum):
-    """How a proposal was made legal."""
+    """Ways in which a proposal is made legal."""
 
     NONE = 0
     """Not at all."""
@@ -176,13 +176,13 @@ class Means(enum.IntEnum):
 
     @property
     def word(self) -> str:
-        """As documents and ``info`` write it."""
+        """Name in documents and in ``info``."""
         return self.name.lower()
 
 
 @dataclass(frozen=True)
 class Fidelity:
-    """How a plan follows from the proposal that the solver made legal.
+    """Distance of a plan from the proposal that the solver made legal.
 
     Copied nodes, which go where their readers are, do not count.
     """
@@ -192,8 +192,8 @@ class Fidelity:
     """Mean distance of the nodes' chips from the proposed ones, in chips; of a proposal that is a
     distribution, from its mean. None: nothing was proposed."""
     log_prob_gap: float | None = None
-    """How far the mean log-probability of a unit's chip lies below that in the likeliest legal plan
-    known, >= 0, in nats; None: no probabilities were proposed, or no other plan is known."""
+    """Mean log-probability of a unit's chip in the likeliest legal plan known, less that here, in
+    nats, >= 0; None: no probabilities were proposed, or no other plan is known."""
 
     def to_json(self) -> dict[str, Any]:
         """Return the object described in docs/plan.md."""

@@ -47,6 +47,8 @@ class ObjectiveTraits:
     """Whether a rule set restricts which devices may follow one another."""
     is_replayed: bool = False
     """Whether a plan is replayed in time; inputs and constants then run nowhere."""
+    is_priced_whole: bool = False
+    """Whether pricing a plan finds every rule that moving an operator may break."""
     is_pipeline: bool = False
     """Whether devices are stages of a pipeline: for inference only, links are priced as devices
     are, weights too large for a device are streamed, and the effective number of devices is told.
@@ -69,11 +71,11 @@ TRAITS = {
         "T_max", "ring36", "chip", has_rules=True, is_pipeline=True, topologies=(Topology.RING,),
         topology_hint=("hardware with ring links", "ringN or --objective max-load"),
     ),
-    Objective.MAX_LOAD: ObjectiveTraits("max load", "ring36"),
+    Objective.MAX_LOAD: ObjectiveTraits("max load", "ring36", is_priced_whole=True),
     Objective.LATENCY: ObjectiveTraits("makespan", "ring36"),
     Objective.MAKESPAN: ObjectiveTraits(
         "makespan", "p100x4", decides=DECISIONS, is_replayed=True,
-        topologies=(Topology.FULL, *MESHES), most_devices=MAX_DEVICES,
+        is_priced_whole=True, topologies=(Topology.FULL, *MESHES), most_devices=MAX_DEVICES,
         topology_hint=("fully connected devices or a mesh", "p100x4, a100x8 or another xN"),
     ),
 }  # fmt: skip

@@ -29,7 +29,7 @@ numbers no longer tell one from the next."""
 
 @dataclass(frozen=True)
 class Budget:
-    """When to stop: after this many priced samples or this many seconds, whichever is first."""
+    """Limit of a run, in priced samples or in seconds: whichever is reached first."""
 
     samples: int | None = None
     seconds: float | None = None

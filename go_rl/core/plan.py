@@ -78,7 +78,7 @@ class Plan:
     fusion_group: Int64[np.ndarray, "N"] | None = None
     """[N] fused kernel of each node; None: nothing is fused."""
     fidelity: Fidelity | None = None
-    """How the plan follows from what its method proposed; None: nothing was repaired."""
+    """Fidelity of the plan to what its method proposed; None: nothing was repaired."""
     optimal: bool = False
     """True when the bound proves that nothing better exists; see `proved_optimal`."""
     versions: Mapping[str, str] = field(default_factory=lambda: {"go_rl": version("go_rl")})
@@ -200,7 +200,7 @@ class Plan:
         """Write ``plan.json`` atomically.
 
         Raises:
-            PlanError: the path is none or cannot be written, or the plan holds a number that JSON
+            PlanError: the path cannot be written, or the plan holds a number that JSON
                 cannot write.
         """
         path = path_of(path, "a plan's file", PlanError)

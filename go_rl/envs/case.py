@@ -24,7 +24,7 @@ NODE_SIDE = 14.0
 
 @dataclass(frozen=True, eq=False)
 class Outcome:
-    """How an episode ended, before evaluation."""
+    """End of an episode, before evaluation."""
 
     decisions: Decisions | None
     """One legal plan; None: there is none."""
@@ -38,7 +38,7 @@ class Outcome:
 
 @dataclass(frozen=True, eq=False)
 class EpisodeResult:
-    """How an episode ended, evaluated."""
+    """End of an episode, evaluated."""
 
     status: Status
     reward: float

@@ -151,9 +151,9 @@ class CurrentNode(gymnasium.ObservationWrapper[Any, Any, Any]):
         """Return [F + devices + 1] node features, loads and what is left; ``seconds_share`` counts
         at most 1 of a node. At the end the node is the first one."""
         nodes = observation["nodes"]
-        chip = np.rint(nodes[:, COLUMN["chip"]] * max(self.num_devices - 1, 1)).astype(np.int64)
+        device = np.rint(nodes[:, COLUMN["device"]] * max(self.num_devices - 1, 1)).astype(np.int64)
         left = self.num_devices  # behind the loads: nodes whose turn has not passed
-        where = np.where(nodes[:, COLUMN["decided"]] > 0, chip, left)
+        where = np.where(nodes[:, COLUMN["decided"]] > 0, device, left)
         loads = np.bincount(where, nodes[:, COLUMN["seconds_share"]], self.num_devices + 1)
         current = nodes[nodes[:, COLUMN["current"]].argmax()]
         return np.concatenate([current, loads]).astype(np.float32)

@@ -53,9 +53,9 @@ class Episode:
     case: Case
     """The problem, with what evaluates it."""
     index: int
-    """Which of the environment's problems that is."""
+    """Index of the problem among those of the environment."""
     result: EpisodeResult | None
-    """How the episode ended, once it is evaluated."""
+    """End of the episode, once it is evaluated."""
     shaping: float
     """Change of the potential by the last action, which the reward includes."""
     _assignment: Assignment
@@ -110,7 +110,7 @@ class Episode:
                 waits[self._assignment.nodes[self._turn :]] = True
             else:
                 waits |= self.case.decidable
-        return waits | (self.progress().chip < 0)
+        return waits | (self.progress().device < 0)
 
     def action_mask(self) -> Mask:
         """[D] 1 where the current node may go, and [`LEVELS`] ones for a priority: a tuple where

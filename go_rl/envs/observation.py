@@ -29,21 +29,21 @@ NODE_FEATURES = (
     "in_degree",
     "out_degree",
     "copied",
-    "chip",
+    "device",
     "decided",
     "current",
     *(f"kind_{kind.name.lower()}" for kind in OpKind),
 )
 """Columns of the node features. Logarithms are log10(1 + x) / 18. ``seconds_share``: seconds over
-the mean load of a chip; ``memory_share``: weights over the memory of the smallest chip; both at
+the mean load of a device; ``memory_share``: weights over the least memory of a device; both at
 most 1. ``depth``: longest path from a source over the longest of all. Degrees are log2(1 + d) / 16.
-``copied``: the node follows its consumers and is never decided. ``chip``: chip / (chips - 1), -1
-while several are left. ``decided``: its turn has passed. ``current``: its turn is now."""
+``copied``: the node follows its consumers and is never decided. ``device``: its number / (devices -
+1), -1 while several are left. ``decided``: its turn has passed. ``current``: its turn is now."""
 
 MAKESPAN_NODE_FEATURES = (*NODE_FEATURES, "priority", "fusion_priority")
 """Columns of the node features for makespan: `NODE_FEATURES`, where ``seconds_share`` is of the
-fastest device, ``copied`` marks inputs and constants, which are never decided, and ``chip`` is the
-device; then both priorities, priority / 19, -1 while undecided."""
+fastest device, and ``copied`` marks inputs and constants, which are never decided; then both
+priorities, priority / 19, -1 while undecided."""
 
 EDGE_FEATURES = ("log_bytes",)
 """Columns of the edge features: log10(1 + bytes) / 18."""
@@ -59,7 +59,7 @@ class GraphFeatures:
     """The part of an observation that a problem fixes."""
 
     nodes: Float32[np.ndarray, "N F"]
-    """[N, F] `NODE_FEATURES`; chip, decided and current are 0."""
+    """[N, F] `NODE_FEATURES`; device, decided and current are 0."""
     links: Int32[np.ndarray, "E 2"]
     """[E, 2] producing and consuming node of each edge."""
     edges: Float32[np.ndarray, "E 1"]
@@ -70,8 +70,8 @@ class GraphFeatures:
 class EpisodeProgress:
     """The part of an observation that changes."""
 
-    chip: Int16[np.ndarray, "N"]
-    """[N] chip of each node, -1 while several are left."""
+    device: Int16[np.ndarray, "N"]
+    """[N] device of each node, -1 while several are left."""
     decided: Bool[np.ndarray, "N"]
     """[N] nodes whose turn has passed."""
     current: int
@@ -92,7 +92,7 @@ def graph_features(
     """
     graph, hardware = problem.graph, problem.hardware
     mean_load = work.sum() / hardware.num_devices
-    memory = min(chip.memory_bytes for chip in hardware.devices)
+    memory = min(device.memory_bytes for device in hardware.devices)
     columns = {
         "log_flops": _log(graph.flops),
         "log_output_bytes": _log(problem.output_bytes),
@@ -169,7 +169,7 @@ class Observer:
         """Return a fresh observation."""
         nodes = features.nodes.copy()
         scale = max(self.devices - 1, 1)
-        nodes[:, COLUMN["chip"]] = np.where(progress.chip < 0, -1.0, progress.chip / scale)
+        nodes[:, COLUMN["device"]] = np.where(progress.device < 0, -1.0, progress.device / scale)
         nodes[:, COLUMN["decided"]] = progress.decided
         if progress.current != NO_NODE:
             nodes[progress.current, COLUMN["current"]] = 1.0

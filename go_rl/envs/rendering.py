@@ -33,7 +33,7 @@ DRAWN_SIZE = (2 * PICTURE_SIZE[0], 2 * PICTURE_SIZE[1])
 GRAPH_BOX = (40, 110, 1560, 860)
 """Left, upper, right and lower edge of the graph."""
 LOADS_BOX = (40, 930, 1560, 1140)
-"""The same of the bars, whose height is a device's seconds."""
+"""Box of the bars, whose height is a device's seconds (left, top, right, bottom)."""
 FONT_PIXELS = 25
 LARGEST_MARK = 18.0
 """Half the side of a node's square, at most."""
@@ -88,7 +88,7 @@ def rendered(mode: str | None, episode: Episode) -> str | UInt8[np.ndarray, "H W
 def shown(episode: Episode) -> Shown:
     """Return what there is to show of an episode."""
     problem, progress = episode.case.problem, episode.progress()
-    device = progress.chip
+    device = progress.device
     placed = device >= 0
     on = device[placed].astype(np.int64)
     seconds = problem.seconds[problem.device_kind[on], np.flatnonzero(placed)]
@@ -144,7 +144,7 @@ def _draw_graph(pen: ImageDraw.ImageDraw, state: Shown, episode: Episode) -> Non
     colours = device_colours(len(state.loads))
     for node, (x, y) in enumerate(places):
         box = (x - half, y - half, x + half, y + half)
-        device = int(state.progress.chip[node])
+        device = int(state.progress.device[node])
         fill = colours[device] if device >= 0 and not state.open[node] else WHITE
         pen.rectangle(box, fill, colours[device] if device >= 0 else GREY, 2)
     if (node := state.progress.current) != NO_NODE:

@@ -61,7 +61,7 @@ def _root(seconds: Float64[np.ndarray, "B"], reference: float) -> Float64[np.nda
 SPEED_UP = Reward(_speed_up, -10.0)
 """Throughput over the reference's; 2: twice as fast."""
 LOG_SPEED_UP = Reward(_log_speed_up, -2.0)
-"""Its logarithm; a failure is as if it were e^2 times slower."""
+"""Logarithm of the speed-up; a failure is as if it were e^2 times slower."""
 ROOT = Reward(_root, -10.0)
 """-sqrt(seconds / reference); -1: as fast as the reference."""
 REWARDS = {"speed-up": SPEED_UP, "log-speed-up": LOG_SPEED_UP, "root": ROOT}

@@ -87,9 +87,8 @@ class Agent:
         among = self._options(options, decisions)
         carries = isinstance(self.config, NodesPolicyConfig) and self.config.carry
         seen = dict(start or {}) if carries else {}
-        return draw(
-            self.policy, self.params, encoded, padded.graph, decisions, key, noise, among, seen
-        )
+        given = {name: (options, seen.get(name)) for name, options in among.items()}
+        return draw(self.policy, self.params, encoded, padded.graph, decisions, key, noise, given)
 
     def _options(self, options: Options | None, decisions: tuple[str, ...]) -> Options:
         if not isinstance(self.config, NodesPolicyConfig):
@@ -138,14 +137,12 @@ def draw(
     decisions: tuple[str, ...],
     key: jax.Array,
     noise: jax.Array | np.ndarray,
-    options: Options,
-    start: Mapping[str, jax.Array | np.ndarray],
+    given: Mapping[str, tuple[Any, Any]],
 ) -> Actions:
-    """Draw every decision, compiled."""
+    """Draw every decision, compiled; ``given``: options and start of those that have them."""
     drawn = {}
     for decision, one in policy.keys(decisions, key).items():
-        among = (options[decision], start.get(decision)) if decision in options else ()
         drawn[decision] = policy.apply(
-            params, encoded, graph, decision, one, noise, *among, method="draw"
+            params, encoded, graph, decision, one, noise, *given.get(decision, ()), method="draw"
         )
     return drawn

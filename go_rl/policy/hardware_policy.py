@@ -24,7 +24,6 @@ class HardwarePolicy(Policy):
         self.widen, self.summarise = nn.Dense(2 * width), nn.Dense(width)
 
     def decoder(self, decision: str) -> Any:
-        """Return the decoder of a decision."""
         return self.decoders[decision]
 
     def summary(self, pooled: Float[Array, "D"], graph: jraph.GraphsTuple) -> Float[Array, "D"]:

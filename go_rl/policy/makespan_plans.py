@@ -37,12 +37,10 @@ class MakespanPlans(PlanDecoder):
 
     @cached_property
     def observed(self) -> PolicyGraph:
-        """Observation of the problem by the network."""
         return observe_makespan(self.workspace, self.units)
 
     @property
     def decides(self) -> bool:
-        """Whether there is anything to decide."""
         return self.workspace.infeasible is None and self.units.num_units > 0
 
     def start(self, incumbent: Incumbent, seed: int) -> bool:

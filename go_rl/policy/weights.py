@@ -1,4 +1,4 @@
-"""Trained weights of policies, each a parameter file (`go_rl.runtime.array_file`).
+"""Trained weights of policies, each a file of `go_rl.runtime.saved_model`.
 
 A name such as ``partition-1.1`` is interface-major, weights-minor: files of another major are
 refused, files of another minor hold other numbers for the same network.
@@ -15,21 +15,18 @@ from typing import Any
 import jax
 
 from go_rl.core import CheckpointError, Objective, PolicyError
-from go_rl.core.errors import nearest
+from go_rl.core.files.shipped import shipped_or_given
 from go_rl.policy.agent import Agent, new_agent
 from go_rl.policy.config import POLICIES, SHIPPED_NAMES, PolicyConfig
-from go_rl.runtime.array_file import (
-    check_digest,
-    check_parameters,
-    parameter_tree,
-    read_parameters,
-    write_parameters,
-)
+from go_rl.runtime.array_file import check_parameters, parameter_tree
+from go_rl.runtime.saved_model import SavedKind
 
-INTERFACE = 1
-"""Major version: what the networks take and give."""
-FORMAT = "go_rl-policy-3"
 SHIPPED = Path(__file__).parent / "pretrained"
+KIND = SavedKind(
+    "go_rl-policy-3", "policy weights", {"interface": 1}, "train anew, or use weights that ship",
+    SHIPPED,
+)  # fmt: skip
+"""Interface: major version of what the networks take and give."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,15 +50,13 @@ def save_weights(weights: Weights, path: str | Path) -> None:
     """
     agent = weights.agent
     manifest = {
-        "format": FORMAT,
-        "interface": INTERFACE,
         "policy": agent.config.kind,
         "name": weights.name,
         "config": asdict(agent.config),
         "blind": agent.blind,
         "card": dict(weights.card),
     }
-    write_parameters(Path(path), agent.params, manifest)
+    KIND.write(path, agent.params, manifest)
 
 
 def load_weights(source: str | Path, objective: Objective | None = None) -> Weights:
@@ -74,7 +69,9 @@ def load_weights(source: str | Path, objective: Objective | None = None) -> Weig
     Raises:
         CheckpointError: no such weights, damaged, of another interface or objective.
     """
-    path = _path(source)
+    path = shipped_or_given(source, SHIPPED, ".npz", KIND.what, CheckpointError)
+    if not path.exists():
+        raise CheckpointError(f"{path}: no such file")
     written = path.stat()
     found = _load(path, written.st_mtime_ns, written.st_size)
     theirs = found.agent.objective
@@ -100,37 +97,15 @@ def shipped_agent(objective: Objective) -> Agent:
 @cache
 def _load(path: Path, time_written: int, size: int) -> Weights:
     """Read a file once; another file in its place is another key."""
-    manifest, arrays = read_parameters(path)
-    policy = _policy(path, manifest)
-    if manifest.get("interface") != INTERFACE:
-        raise CheckpointError(
-            f"{path}: weights of interface {manifest.get('interface')}; this version of go_rl "
-            f"reads interface {INTERFACE}. Train anew, or use one of "
-            f"{', '.join(shipped_weights())}"
-        )
-    check_digest(path, manifest, arrays)
-    try:
-        config = policy(**manifest["config"])
-        name, card, blind = str(manifest["name"]), dict(manifest["card"]), bool(manifest["blind"])
-    except (KeyError, TypeError, ValueError, PolicyError) as error:
-        raise CheckpointError(
-            f"{path}: its manifest does not fit this version ({type(error).__name__}: {error})"
-        ) from error
-    if path.parent != SHIPPED:  # the tests check what ships; tracing a template takes half a second
-        check_parameters(path, arrays, _shapes(config))
-    return Weights(Agent(config, parameter_tree(arrays), blind), name, card)
-
-
-def _policy(path: Path, manifest: Mapping[str, Any]) -> type[PolicyConfig]:
-    """The configuration class of a policy's file, whose format is checked."""
-    kind = manifest.get("format")
-    if kind != FORMAT:
-        what = f" but {kind!r}" if kind else ""
-        raise CheckpointError(f"{path}: is not a policy's weights file of format {FORMAT!r}{what}")
-    policy = manifest.get("policy")
-    if not isinstance(policy, str) or policy not in POLICIES:
-        raise CheckpointError(f"{path}: policy {policy!r} must be one of {', '.join(POLICIES)}")
-    return POLICIES[policy]
+    with KIND.opened(path) as saved:
+        manifest, policy = saved.manifest, saved.manifest["policy"]
+        if policy not in [*POLICIES]:  # it may be no text
+            raise CheckpointError(f"{path}: policy {policy!r} must be one of {', '.join(POLICIES)}")
+        config = POLICIES[policy](**manifest["config"])
+        if path.parent != SHIPPED:  # the tests check what ships; tracing takes half a second
+            check_parameters(path, saved.arrays, _shapes(config))
+        agent = Agent(config, parameter_tree(saved.arrays), bool(manifest["blind"]))
+        return Weights(agent, str(manifest["name"]), dict(manifest["card"]))
 
 
 @cache
@@ -142,17 +117,3 @@ def _shapes(config: PolicyConfig) -> Any:
 def shipped_weights() -> tuple[str, ...]:
     """Return the names of the weights that ship with the package."""
     return tuple(sorted(path.stem for path in SHIPPED.glob("*.npz")))
-
-
-def _path(source: str | Path) -> Path:
-    named = SHIPPED / f"{source}.npz"
-    if isinstance(source, str) and "/" not in source and named.exists():
-        return named
-    path = Path(source)
-    if not path.exists():
-        names = shipped_weights()
-        raise CheckpointError(
-            f"no weights {str(source)!r}{nearest(str(source), names)} "
-            f"Give a file, or one of {', '.join(names) or '(none are shipped)'}"
-        )
-    return path

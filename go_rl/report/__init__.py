@@ -1,1 +1,1 @@
-"""report."""
+"""Tables, figures, timelines and the page."""

@@ -131,7 +131,7 @@ def _work_on(problem: Problem, plan: Plan, device: int) -> list[tuple[str, str, 
 
 
 def _of_device(what: str, share: float, work: Iterable[tuple[str, str, float]]) -> BusiestPart:
-    """From name, type and seconds of what runs there."""
+    """Return the part of a device, from name, type and seconds of what runs there."""
     work = list(work)
     total = sum(seconds for *_, seconds in work)
     if total <= 0:

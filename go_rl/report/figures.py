@@ -43,7 +43,7 @@ SQUEEZED = 5.0
 """Ratio of the largest to the smallest value from which an axis is logarithmic, so that one bad
 method does not squeeze the others."""
 HIDDEN = 10.0
-"""Capacities are drawn up to so many times the largest use of memory; larger ones would flatten
+"""Capacities are drawn up to this many times the largest use of memory; larger ones would flatten
 the bars."""
 NAMED_RUNS = 4
 """Runs of devices that a legend names."""

@@ -23,7 +23,7 @@ def prefetch(items: Iterable[T], count: int) -> Generator[T, None, None]:
 
     Args:
         items: all made in one thread, which is not the caller's.
-        count: so many, at least 1, are made before they are asked for.
+        count: this many, at least 1, are made before they are asked for.
     """
     iterator = iter(items)
     pool = ThreadPoolExecutor(1)

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from go_rl.core.errors import CheckpointError, GoRLError, TrainingError
+from go_rl.core.errors import CheckpointError, GoRLError, PolicyError, TrainingError
 from go_rl.core.files.shipped import shipped_or_given
 from go_rl.runtime.array_file import (
     check_digest,
@@ -26,7 +26,8 @@ from go_rl.runtime.array_file import (
 )
 
 FORMAT = "format"
-UNFIT = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError, TrainingError)
+UNFIT = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError, PolicyError,
+         TrainingError)  # fmt: skip
 """Raised by whoever takes a malformed manifest apart."""
 
 

@@ -32,8 +32,9 @@ from go_rl.solvers.tree_search import EXHAUSTED, FOUND, NO_PROPOSAL, search
 
 @compiled
 @no_type_check
-def to_nodes(block_of, replicated, leader, offsets, receivers, chip, block_mask, device, mask):
+def to_nodes(block_of, replicated, leader, successors, chip, block_mask, device, mask):
     """Spread [M] chips over [N] nodes; copied nodes go to their lowest consumer."""
+    offsets, receivers = successors
     for n in range(len(block_of)):
         b = block_of[n]
         device[n] = chip[b] if b >= 0 else 0
@@ -50,8 +51,8 @@ class RingSolver:
         self.problem = problem
         self.options = options or SolverOptions()
         self.instance: RingInstance = ring_instance(problem)
-        self._offsets, edges = problem.graph.successors
-        self._receivers = problem.graph.receivers[edges]
+        offsets, edges = problem.graph.successors
+        self._successors = offsets, problem.graph.receivers[edges]
         self._idle: list[State] = []
         self._lock = threading.Lock()
         self.detail = self.instance.conflict or self._prove_root()
@@ -232,7 +233,7 @@ class RingSolver:
     def _write(self, samples: Samples, row: int, verdict: int, found: Legal | None) -> None:
         inst = self.instance
         if found is not None:
-            to_nodes(inst.block_of, inst.replicated, inst.leader, self._offsets, self._receivers,
+            to_nodes(inst.block_of, inst.replicated, inst.leader, self._successors,
                      found.chip, found.mask, samples.device[row], samples.mask[row])  # fmt: skip
             samples.means[row], samples.log_prob[row] = found.means, found.log_prob
             samples.order[row] = found.order
@@ -302,11 +303,9 @@ def search_uniform(net: Network, st: State, failures: int, blocks: int | None = 
         np.zeros((count, net.chips)),
         np.full(count, NO_PROPOSAL, np.int16),
         np.arange(count if blocks is None else blocks),
-        failures,
-        False,
+        (failures, False),
         np.zeros(1, np.uint64),
-        np.zeros(count, np.int16),
-        np.zeros(count, np.int64),
+        (np.zeros(count, np.int16), np.zeros(count, np.int64)),
     )
 
 

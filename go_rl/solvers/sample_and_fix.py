@@ -216,8 +216,8 @@ class ProposalSearch:
         blocks = len(proposal)
         chip, mask = np.zeros(blocks, np.int16), np.zeros(blocks, np.int64)
         verdict = search(
-            self.net, self.state, log_probs, proposal, self._numbered, failures, tight, random,
-            chip, mask,
+            self.net, self.state, log_probs, proposal, self._numbered, (failures, tight), random,
+            (chip, mask),
         )  # fmt: skip
         if verdict != FOUND:
             return verdict, None

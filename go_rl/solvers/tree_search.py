@@ -94,11 +94,9 @@ def search(
     log_probs,
     proposal,
     order,
-    max_failures: int,
-    tight: bool,
+    effort,
     random,
-    chip,
-    mask,
+    partition,
 ) -> int:
     """Look for a complete partition; the state is left at its root fixed point.
 
@@ -107,10 +105,11 @@ def search(
         log_probs: [M, k].
         proposal: [M] chips for FIX, or `NO_PROPOSAL`.
         order: [M] blocks in the order of drawing; empty: only bring the root to its fixed point.
-        max_failures: contradictions after which to stop.
-        tight: open chips one after another, never leaving a gap to be filled later.
+        effort: contradictions after which to stop; whether to open chips one after another, never
+            leaving a gap to be filled later.
         random: [1] uint64.
-        chip, mask: [M] on FOUND the chips, and the domain of each block when it was drawn.
+        partition: two arrays [M] that FOUND fills: the chips, and the domain of each block when it
+            was drawn.
 
     Returns:
         FOUND, EXHAUSTED or STOPPED.
@@ -118,18 +117,17 @@ def search(
     if propagate(net, st) != OK:
         return EXHAUSTED
     trail, done, relations = st.cursor[TRAIL], st.cursor[DONE], st.cursor[RELATIONS]
-    verdict, depth = _descend(
-        net, st, log_probs, proposal, order, max_failures, tight, random, st.levels
-    )
+    verdict, depth = _descend(net, st, log_probs, proposal, order, effort, random, st.levels)
     if verdict == FOUND:
-        _read_out(st, depth, chip, mask)
+        _read_out(st, depth, partition)
     undo(net, st, trail, done, relations)
     return verdict
 
 
 @compiled
 @no_type_check
-def _read_out(st: State, depth: int, chip, mask) -> None:
+def _read_out(st: State, depth: int, partition) -> None:
+    chip, mask = partition
     domain, levels = st.domain, st.levels
     for v in range(len(chip)):
         chip[v] = lowest(domain[v])
@@ -140,8 +138,7 @@ def _read_out(st: State, depth: int, chip, mask) -> None:
 
 @compiled
 @no_type_check
-def _descend(net: Network, st: State, log_probs, proposal, order, max_failures, tight, random,
-             levels):  # fmt: skip
+def _descend(net: Network, st: State, log_probs, proposal, order, effort, random, levels):
     """Extend the state to a complete partition; return the verdict and the depth.
 
     State, over ``M`` blocks:
@@ -151,6 +148,7 @@ def _descend(net: Network, st: State, log_probs, proposal, order, max_failures, 
     - ``depth``: decisions in force; ``failures``: refuted so far;
     - ``at``: position in two passes over ``order``; ``resume``: where to go on after backtracking.
     """
+    max_failures, tight = effort
     blocks = len(order)
     depth, failures = 0, 0
     at = 0 if _any_proposed(proposal) else blocks

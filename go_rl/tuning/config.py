@@ -72,7 +72,7 @@ class TuneConfig:
     seed: int = 0
     """Random seed."""
     check_rounds: int = 1
-    """Times that the winner and the baseline are measured again, alternately, at the end."""
+    """Times that the winner and XLA's default are measured again, alternately, at the end."""
     timeout: float = 30.0
     """Seconds that a kernel may take, compilation included."""
     timing: TimingConfig = FEW_VISITS

@@ -20,7 +20,7 @@ from go_rl.verify.pair_link import pair_route
 ResultOf = tuple[int, int]
 """Producing node and number of the result."""
 Entry = tuple[int, tuple[int, int, int], int]
-"""Place of a task in a queue, the most urgent first."""
+"""Place of a job in a queue, the most urgent first."""
 
 
 ENDS, ARRIVES, READY = "ends", "arrives", "ready"
@@ -42,7 +42,7 @@ class Replayed:
     """[D * D] bytes from device i to device j, at i D + j."""
 
 
-class _Task:
+class _Job:
     """A kernel, or the transfer of a tensor over one link of its route to a device."""
 
     def __init__(self, key: tuple[int, int, int], pool: tuple[str, int, int]) -> None:
@@ -55,8 +55,8 @@ class _Task:
         self.pieces = 1
         self.running = 1
         self.waits: set[int] = set()
-        self.after: list[_Task] = []
-        self.onward: _Task | None = None
+        self.after: list[_Job] = []
+        self.onward: _Job | None = None
         """The transfer over the next link, ready `delay` after the start of this one."""
         self.takes: list[_Copy] = []
         """Copies that occupy memory from its start."""
@@ -65,7 +65,7 @@ class _Task:
 
     @property
     def entry(self) -> Entry:
-        """Its place in a queue."""
+        """Place in a queue."""
         return -self.priority, self.key, id(self)
 
 
@@ -126,16 +126,16 @@ class _Replay:
         urgency = [0] * count if priority is None else [int(p) for p in priority]
         self.device_seconds = [0.0] * problem.hardware.num_devices
         self.link_bytes = [0.0] * problem.hardware.num_devices**2
-        self.tasks: dict[int, _Task] = {}
-        self.links: list[_Task] = []
+        self.jobs: dict[int, _Job] = {}
+        self.links: list[_Job] = []
         self.transfers = 0
         self.tensors = self._tensors()
-        self._make_tasks(urgency)
+        self._make_jobs(urgency)
         self._add_weights()
         for (node, _), (size, readers) in self.tensors.items():
             self._add_tensor(node, size, readers)
 
-    def _make_tasks(self, urgency: list[int]) -> None:
+    def _make_jobs(self, urgency: list[int]) -> None:
         problem, members = self.problem, defaultdict(list)
         for node, leader in enumerate(self.leader):
             if not self.fed[node]:
@@ -150,25 +150,25 @@ class _Replay:
             where = self.device[leader]
             kinds = [OpKind(int(problem.graph.kind[n])) for n in nodes]
             kind = next((k for k in reversed(kinds) if k in HEAVY), kinds[0])
-            chip = problem.hardware.devices[where]
-            place = chip.engine_of(kind)
-            engine = chip.engine_list[place]
-            task = _Task((0, leader, 0), ("engine", where, place))
-            task.priority = max(urgency[n] for n in nodes)
-            task.pieces = task.running = engine.count if engine.split else 1
+            runs = problem.hardware.devices[where]
+            place = runs.engine_of(kind)
+            engine = runs.engine_list[place]
+            job = _Job((0, leader, 0), ("engine", where, place))
+            job.priority = max(urgency[n] for n in nodes)
+            job.pieces = job.running = engine.count if engine.split else 1
             priced = nodes if problem.kernels is None else [leader]
             seconds = sum(float(prices[problem.device_kind[where], n]) for n in priced)
             self.device_seconds[where] += seconds
             gaps = problem.gap_seconds
             gap = 0.0 if gaps is None else max(float(gaps[n]) for n in nodes)
-            task.seconds = seconds / task.pieces + gap
+            job.seconds = seconds / job.pieces + gap
             for n in nodes:
                 size = max(float(problem.output_bytes[n]) - made[n], 0.0)
                 copy = _Copy(where, n, size)
                 copy.left = 2 if problem.graph.is_output[n] else 1
-                task.takes.append(copy)
-                task.holds.append(copy)
-            self.tasks[leader] = task
+                job.takes.append(copy)
+                job.holds.append(copy)
+            self.jobs[leader] = job
 
     def _add_weights(self) -> None:
         problem, seen = self.problem, set()
@@ -198,26 +198,26 @@ class _Replay:
         return found
 
     def _add_tensor(self, node: int, size: float, readers: list[int]) -> None:
-        by_device: dict[int, list[_Task]] = defaultdict(list)
+        by_device: dict[int, list[_Job]] = defaultdict(list)
         own = self.leader[node]
         for leader in dict.fromkeys(self.leader[v] for v in readers):
             if leader != own or self.fed[node]:
-                by_device[self.device[leader]].append(self.tasks[leader])
+                by_device[self.device[leader]].append(self.jobs[leader])
         if self.fed[node]:
-            for where, tasks in by_device.items():
+            for where, jobs in by_device.items():
                 copy = _Copy(where, node, size)
-                self._share(copy, tasks)
+                self._share(copy, jobs)
                 self._take(copy)
             return
-        producer, home = self.tasks[own], self.device[own]
+        producer, home = self.jobs[own], self.device[own]
         kept = _Copy(home, node, size)
         kept.left = int(self.problem.graph.is_output[node])
         self._share(kept, by_device.pop(home, []), producer)
-        for where, tasks in by_device.items():
+        for where, jobs in by_device.items():
             route = self._route(home, where, size)
             for number, transfer in enumerate(route):
                 transfer.key = (1, self.transfers, number)
-                transfer.priority = max(task.priority for task in tasks)
+                transfer.priority = max(job.priority for job in jobs)
             self.transfers += 1
             self.links += route
             copy = _Copy(where, node, size)
@@ -225,16 +225,16 @@ class _Replay:
             route[0].waits.add(id(producer))
             producer.after.append(route[0])
             self._share(kept, [route[-1]])
-            self._share(copy, tasks, route[-1])
+            self._share(copy, jobs, route[-1])
         if kept.left:
             producer.takes.append(kept)
 
-    def _route(self, home: int, where: int, size: float) -> list[_Task]:
+    def _route(self, home: int, where: int, size: float) -> list[_Job]:
         """Transfers over the links from one device to another, the last of which ends it."""
-        route: list[_Task] = []
+        route: list[_Job] = []
         for source, to, link in pair_route(self.problem.hardware.links, home, where):
             self.link_bytes[source * len(self.live) + to] += size
-            transfer = _Task((1, 0, 0), link.channel)
+            transfer = _Job((1, 0, 0), link.channel)
             transfer.seconds, transfer.delay = size / link.bandwidth, link.latency
             if route:
                 route[-1].onward = transfer
@@ -242,7 +242,7 @@ class _Replay:
             route.append(transfer)
         return route
 
-    def _share(self, copy: _Copy, readers: list[_Task], maker: _Task | None = None) -> None:
+    def _share(self, copy: _Copy, readers: list[_Job], maker: _Job | None = None) -> None:
         for reader in readers:
             copy.left += 1
             reader.holds.append(copy)
@@ -253,32 +253,32 @@ class _Replay:
     def run(self, last: int = -1) -> Replayed:
         """All jobs that end at a moment are processed before any starts; ``last``: the round to
         stop at, whose memory is then in `there`."""
-        tasks = [*self.tasks.values(), *self.links]
+        jobs = [*self.jobs.values(), *self.links]
         ready: dict[tuple[str, int, int], list[Entry]] = defaultdict(list)
-        idle = {task.pool: self._engines(task.pool) for task in tasks}
-        by_id = {id(task): task for task in tasks}
-        for task in tasks:
-            if not task.waits:
-                heapq.heappush(ready[task.pool], task.entry)
-        to_start = {id(task): task.pieces for task in tasks}
+        idle = {job.pool: self._engines(job.pool) for job in jobs}
+        by_id = {id(job): job for job in jobs}
+        for job in jobs:
+            if not job.waits:
+                heapq.heappush(ready[job.pool], job.entry)
+        to_start = {id(job): job.pieces for job in jobs}
         events: list[tuple[float, int, int, str]] = []
         peak, when, rounds = list(self.live), [0] * len(self.live), 0
         now, end, number = 0.0, 0.0, 0
         while True:
             for pool, queue in ready.items():
                 while queue and idle[pool]:
-                    task = by_id[queue[0][2]]
-                    if to_start[id(task)] == task.pieces:
-                        for copy in task.takes:
+                    job = by_id[queue[0][2]]
+                    if to_start[id(job)] == job.pieces:
+                        for copy in job.takes:
                             self._take(copy)
-                    to_start[id(task)] -= 1
-                    if not to_start[id(task)]:
+                    to_start[id(job)] -= 1
+                    if not to_start[id(job)]:
                         heapq.heappop(queue)
                     idle[pool] -= 1
                     number += 1
-                    heapq.heappush(events, (now + task.seconds, number, id(task), ENDS))
-                    if task.onward is not None:
-                        onward = (now + task.delay, number, id(task.onward), READY)
+                    heapq.heappush(events, (now + job.seconds, number, id(job), ENDS))
+                    if job.onward is not None:
+                        onward = (now + job.delay, number, id(job.onward), READY)
                         heapq.heappush(events, onward)
             for where, live in enumerate(self.live):
                 if live > peak[where] or rounds == 0:
@@ -289,23 +289,23 @@ class _Replay:
             now = events[0][0]
             while events and events[0][0] == now:
                 _, _, which, what = heapq.heappop(events)
-                task = by_id[which]
+                job = by_id[which]
                 if what == READY:
-                    heapq.heappush(ready[task.pool], task.entry)
+                    heapq.heappush(ready[job.pool], job.entry)
                     continue
-                idle[task.pool] += what == ENDS
-                if task.onward is not None:
+                idle[job.pool] += what == ENDS
+                if job.onward is not None:
                     continue
-                if what == ENDS and task.delay > 0:
+                if what == ENDS and job.delay > 0:
                     number += 1
-                    heapq.heappush(events, (now + task.delay, number, which, ARRIVES))
+                    heapq.heappush(events, (now + job.delay, number, which, ARRIVES))
                     continue
-                task.running -= 1
-                if task.running:
+                job.running -= 1
+                if job.running:
                     continue
                 end = now
-                self._end(task)
-                for after in dict.fromkeys(task.after):
+                self._end(job)
+                for after in dict.fromkeys(job.after):
                     after.waits.discard(which)
                     if not after.waits:
                         heapq.heappush(ready[after.pool], after.entry)
@@ -315,8 +315,8 @@ class _Replay:
         self.live[copy.device] += copy.size
         self.there[copy] = None
 
-    def _end(self, task: _Task) -> None:
-        for copy in task.holds:
+    def _end(self, job: _Job) -> None:
+        for copy in job.holds:
             copy.left -= 1
             if not copy.left:
                 self.live[copy.device] -= copy.size

@@ -72,7 +72,7 @@ def test_gradients_share_the_device_of_their_operators_and_the_checker_says_so(c
         (("--all-chips",), "all_chips has no meaning for objective makespan, only for ring"),
         (("--expert", "e.json"), "expert has no meaning for objective makespan"),
         (("--hardware", "ring4", "--decide", "placement,fusion"), "ring decides placement only"),
-        (("--weights", "graph-9.9", "--method", "policy"), "no weights 'graph-9.9'"),
+        (("--weights", "graph-9.9", "--method", "policy"), "no policy weights 'graph-9.9'"),
     ],
 )
 def test_bad_input_is_one_clear_error(command, arguments, message):

@@ -76,7 +76,7 @@ def test_a_table_on_this_machine_is_refused_before_anybody_calibrates(command):
         (("--by", "programs", "--weights", "transfer-1"), "rank programs of one operator"),
         (("--by", "programs", "--weights", "programs-9"), "no weights of tensor programs"),
         (("--by", "programs", "--trip-count", "3"), "'trip_count' cannot be set"),
-        (("--schedules", "out/tune-x"), "schedules are of programs"),
+        (("--candidates", "out/tune-x"), "candidates are of programs"),
     ],
 )
 def test_predict_by_programs_refuses_before_anything_is_compiled(command, flags, message):
@@ -88,7 +88,7 @@ def test_predict_by_programs_refuses_before_anything_is_compiled(command, flags,
 def test_a_folder_without_candidates_is_one_clear_error(command, tmp_path):
     said = command(
         "predict", "zoo:bert-tiny", "--device", "this", "--by", "programs", "--weights",
-        "programs-1", "--schedules", str(tmp_path),
+        "programs-1", "--candidates", str(tmp_path),
     )  # fmt: skip
     assert said.code == 2
     assert "holds no candidates" in said.err.replace("\n", " ")

@@ -117,7 +117,7 @@ def changed(config: EvaluateConfig, **fields: object) -> Comparison:
         ({"rules": ("strickt",)}, "did you mean 'strict'"),
         ({"methods": ("anealing",)}, "did you mean 'annealing'"),
         ({"methods": ()}, "methods needs at least one"),
-        ({"methods": ("policy",), "weights": "none.npz"}, "no weights 'none.npz'"),
+        ({"methods": ("policy",), "weights": "none.npz"}, "none.npz: no such file"),
         ({"bound_seconds": -1.0}, "bound_seconds must be finite and >= 0"),
     ],
 )  # fmt: skip

@@ -41,10 +41,10 @@ def test_features_by_hand():
 def test_one_forms_show_the_partition_at_the_end(action):
     env = PlanEnv(problem=diamond(), action=action)
     observed, _ = env.reset()
-    assert column(observed, "chip") == [-1.0] * 4
+    assert column(observed, "device") == [-1.0] * 4
     env.action_space.seed(1)
     observed, *_, info = env.step(env.action_space.sample())
-    assert column(observed, "chip") == pytest.approx((info["device"] / 2).tolist())
+    assert column(observed, "device") == pytest.approx((info["device"] / 2).tolist())
     assert column(observed, "decided") == [1.0] * 4
 
 

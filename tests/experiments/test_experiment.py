@@ -9,6 +9,7 @@ from typing import Annotated
 import numpy as np
 import pytest
 
+from experiments.__main__ import names, script_of
 from experiments.experiment import Experiment
 from experiments.page_text import Column
 from experiments.rows import grouped, rows_table
@@ -46,21 +47,21 @@ class Toy(Experiment):
 
 def test_rows_are_kept_and_the_page_has_their_columns(tmp_path, monkeypatch):
     monkeypatch.setattr(sys, "argv", ["script", "--seeds", "2"])
-    monkeypatch.setattr(Experiment, "module", "experiments.toy")
+    monkeypatch.setattr(Experiment, "name", "toy")
     Toy(out=tmp_path, seeds=1).run()
     first = (tmp_path / "toy.csv").read_text()
     Toy(out=tmp_path).run()
     assert first == "name,seconds,share\nrun 0,0.25,0.5\n"
     assert (tmp_path / "toy.csv").read_text() == f"{first}run 1,1.25,0.5\n"
     assert (tmp_path / "toy.md").read_text() == (
-        "# Toy\n\nMade by `python -m experiments.toy --seeds 2`.\n\n"
+        "# Toy\n\nMade by `python -m experiments toy --seeds 2`.\n\n"
         "| name | seconds, ms | share |\n| --- | ---: | ---: |\n"
         "| run 0 | 0.2 | 50% of all |\n| run 1 | 1.2 | 50% of all |\n"
     )
 
 
 def test_remarks_written_by_hand_stay(tmp_path, monkeypatch):
-    monkeypatch.setattr(Experiment, "module", "experiments.toy")
+    monkeypatch.setattr(Experiment, "name", "toy")
     Toy(out=tmp_path).run()
     page = tmp_path / "toy.md"
     page.write_text(page.read_text() + "\n## Remarks\n\nBy hand.\n")
@@ -87,3 +88,11 @@ def test_families_weigh_equally():
     ratio, low, high = ratio_of(means)
     assert (ratio, low, high) == pytest.approx((2.0, 1.0, 4.0))
     assert grouped("abA", str.lower) == {"a": ["a", "A"], "b": ["b"]}
+
+
+def test_a_script_is_found_by_its_name():
+    assert "partition.ring_quality" in names()
+    assert "readers.foreign_keras" not in names()
+    assert script_of("learning.generated_graphs").__name__ == "GeneratedGraphs"
+    with pytest.raises(SystemExit, match=r"did you mean 'partition.ring_quality'"):
+        script_of("partition.ring_qualty")

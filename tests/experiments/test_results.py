@@ -10,7 +10,7 @@ import pytest
 ROOT = Path(__file__).parents[2]
 RESULTS = ROOT / "experiments" / "results"
 PAGES = sorted(RESULTS.glob("*.md"))
-COMMAND = re.compile(r"Made by `(?:python -m ([\w.]+)[^`]*|make ([\w-]+))`")
+COMMAND = re.compile(r"Made by `(?:python -m experiments[. ]([\w.]+)[^`]*|make ([\w-]+))`")
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
@@ -19,7 +19,7 @@ def test_a_page_names_the_script_that_makes_it(page):
     assert found is not None
     module, target = found.groups()
     if module:
-        assert (ROOT / f"{module.replace('.', '/')}.py").is_file()
+        assert (ROOT / "experiments" / f"{module.replace('.', '/')}.py").is_file()
     else:
         assert f"\n{target}:" in (ROOT / "Makefile").read_text(encoding="utf-8")
 

@@ -14,12 +14,14 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
+from typing import Any
 
+import jax
 import numpy as np
 
+from experiments.experiment import timed
 from experiments.page_text import table_lines
 from experiments.statistics import mean_cell
-from go_rl.core import ReadError
 from go_rl.core.files.whole_file import write_text
 from go_rl.costs.learning.metrics import latency_metrics
 from go_rl.costs.learning.splits import HELD_OUT, DataSplit, by_model
@@ -63,50 +65,14 @@ def tuning_steps(steps: int) -> int:
     return max(int(TUNING * steps), 1)
 
 
-class OutOfTimeError(ReadError):
-    """The time is over; finished runs are kept."""
-
-
-@dataclass(frozen=True, eq=False)
-class RunFolder:
-    """Finished runs as files, one JSON document each."""
-
-    folder: Path
-    started: float
-    """Of the call, on the clock."""
-    minutes: float
-    """See `TableOptions`."""
-    clock: Callable[[], float] = time.monotonic
-    """Seconds."""
-    made: list[str] = field(default_factory=list)
-    """Names of the runs of this call."""
-
-    def kept(self, name: str, make: Callable[[], Metrics]) -> Metrics:
-        """Return the metrics of a run by name; made where they are not there.
-
-        Raises:
-            OutOfTimeError: the time is over.
-        """
-        path = self.folder / f"{name}.json"
-        if path.exists():
-            return json.loads(path.read_text())
-        if self.made and self.clock() - self.started > 60 * self.minutes:
-            raise OutOfTimeError(f"{name} is to be run; call again to go on")
-        began = time.monotonic()
-        found = {**make(), "wall_seconds": time.monotonic() - began}
-        self.made.append(name)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        write_text(path, json.dumps(found))
-        print(f"{name}: {found['wall_seconds']:.0f} s", flush=True)
-        return found
-
-
 @dataclass(frozen=True, eq=False)
 class Runs:
-    """Finished runs, and the examples they learn from."""
+    """Finished runs, one JSON document each, and the examples they learn from."""
 
     options: TableOptions
     started: float = field(default_factory=time.monotonic)
+    made: list[str] = field(default_factory=list)
+    """Names of the runs of this call."""
     missing: list[str] = field(default_factory=list)
     """Names of the runs that time did not allow."""
 
@@ -126,27 +92,27 @@ class Runs:
         network = replace(SMALL, leaf_counts=counts)
         return ProgramTrainConfig(network, steps=self.options.steps, seed=seed)
 
-    def kept(self, name: str, make: Callable[[], Metrics]) -> Metrics:
-        """See `RunFolder.kept`."""
+    def tried(self, name: str, make: Callable[[], Metrics]) -> list[Metrics]:
+        """Return the metrics of a run by name, made where they are not there; none where the time
+        is over."""
         options = self.options
         end = f"{options.steps}-{len(self.examples.seconds)}"
-        return self._folder.kept(f"{name}-{end}", make)
-
-    def tried(self, name: str, make: Callable[[], Metrics]) -> list[Metrics]:
-        """Return the metrics of a run; none where the time is over."""
-        try:
-            return [self.kept(name, make)]
-        except OutOfTimeError:
+        path = Path(options.runs) / f"{name}-{end}.json"
+        if path.exists():
+            return [json.loads(path.read_text())]
+        if self.made and time.monotonic() - self.started > 60 * options.minutes:
             self.missing.append(name)
             return []
+        found, seconds = timed(make, time.monotonic)
+        self.made.append(name)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_text(path, json.dumps({**found, "wall_seconds": seconds}))
+        print(f"{name}: {seconds:.0f} s", flush=True)
+        return [found]
 
     def not_run(self) -> list[str]:
         """Return the lines that say what has not run yet."""
         return ["", "## Not run yet", "", f"{', '.join(self.missing)}."] if self.missing else []
-
-    @cached_property
-    def _folder(self) -> RunFolder:
-        return RunFolder(Path(self.options.runs), self.started, self.options.minutes)
 
 
 @dataclass(frozen=True, eq=False)
@@ -222,3 +188,8 @@ def named(found: Metrics, start: str) -> Metrics:
 def mean_of(runs: Sequence[Metrics], name: str, digits: int = 2) -> str:
     """Return the mean of a metric as a cell; a dash where there is no run."""
     return mean_cell([run[name] for run in runs], digits)
+
+
+def parameter_count(params: Any) -> int:
+    """Return the number of parameters."""
+    return sum(int(each.size) for each in jax.tree.leaves(params["params"]))

@@ -1,7 +1,7 @@
 """Which tasks to measure for another target: k-means of programs against chance (CDMPP, section
 7.4 and figure 13), and what unlabelled inputs add.
 
-Run: ``python -m experiments.programs.cdmpp.sampling``. A network learns the programs of training
+Run: ``python -m experiments programs.cdmpp.sampling``. A network learns the programs of training
 tasks compiled for x86-64-v3, and is to predict test tasks compiled for x86-64-v4 on the same
 processor: codegen targets, not devices, and a mild shift. Tasks are chosen of those it learned
 from; their programs on the new target are added.
@@ -142,7 +142,3 @@ def _page(found: dict[str, list[float]], counts: Sequence[int], options: CdmppSa
 
 def _mean(found: dict[str, list[float]], name: str) -> str:
     return mean_cell(found.get(name, []))
-
-
-if __name__ == "__main__":
-    CdmppSampling.main()

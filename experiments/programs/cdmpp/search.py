@@ -1,6 +1,6 @@
 """A search over CDMPP's nine variables, and its winner beside the sizes that ship.
 
-Run: ``python -m experiments.programs.cdmpp.search``; Optuna: ``pip install 'go_rl[search]'``.
+Run: ``python -m experiments programs.cdmpp.search``; Optuna: ``pip install 'go_rl[search]'``.
 Trials learn a subset of the training rows of `experiments.programs.cdmpp.cross_model`, programs of
 up to two leaves, beside inputs of the networks held out, and are judged on its validation rows;
 those behind the median of others are pruned. Winner and default then learn all training rows, and
@@ -18,8 +18,14 @@ import numpy as np
 
 from experiments.experiment import Experiment, say, timed
 from experiments.programs.cdmpp.cross_model import PARTS, both_parts
-from experiments.programs.cdmpp.runs import Metrics, Runs, TableOptions, means_table, trained
-from go_rl.costs.programs.learn.network import parameter_count
+from experiments.programs.cdmpp.runs import (
+    Metrics,
+    Runs,
+    TableOptions,
+    means_table,
+    parameter_count,
+    trained,
+)
 from go_rl.costs.programs.learn.search import (
     FILE,
     STUDY,
@@ -135,7 +141,3 @@ def _page(options: CdmppSearch, folder: Path, found: dict[str, list[Metrics]]) -
     columns |= {"parameters": "parameters", "cpu_seconds": "CPU s"}
     digits = {"parameters": 0, "cpu_seconds": 0}
     return "\n".join([*lines, *means_table(found, columns, digits, counted=True), ""])
-
-
-if __name__ == "__main__":
-    CdmppSearch.main()

@@ -1,6 +1,6 @@
 """Speed of predictors: training samples a second, pricing 400 programs and 10,000 operators.
 
-Run: ``python -m experiments.programs.cdmpp.speed``. Updates are timed behind the first of each
+Run: ``python -m experiments programs.cdmpp.speed``. Updates are timed behind the first of each
 shape, which compile; prices behind a first pricing. Seconds are of a processor (all threads), the
 least of the repeats, as other work runs here too; the clock's are beside them. Training throughput
 of CDMPP and of the recursive LSTM is measured in turn.
@@ -20,12 +20,18 @@ import numpy as np
 
 from experiments.experiment import Experiment, timed
 from experiments.page_text import NOTHING, cell, table_lines
-from experiments.programs.cdmpp.runs import Metrics, Runs, TableOptions, trained
+from experiments.programs.cdmpp.runs import (
+    Metrics,
+    Runs,
+    TableOptions,
+    parameter_count,
+    trained,
+)
 from experiments.programs.rivals.boosted_programs import TREE_RIVALS, XGBOOST, tree_rival
 from experiments.programs.rivals.recursive_lstm import RecursiveLstm, RecursiveSizes
 from go_rl.api.predict import predict
 from go_rl.costs.programs.learn.code_inputs import summed_program_features
-from go_rl.costs.programs.learn.network import SMALL, parameter_count
+from go_rl.costs.programs.learn.network import SMALL
 from go_rl.costs.programs.learn.predictor import ProgramPredictor
 from go_rl.costs.programs.learn.training import NAMED_RUNS, ProgramTrainConfig
 
@@ -225,7 +231,3 @@ def _least(work: Callable[[], object], repeats: int) -> Metrics:
         cpu.append(spent)
         wall.append(taken)
     return {"cpu_ms": 1e3 * min(cpu), "wall_ms": 1e3 * min(wall), "load": os.getloadavg()[0]}
-
-
-if __name__ == "__main__":
-    CdmppSpeed.main()

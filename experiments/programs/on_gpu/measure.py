@@ -3,13 +3,11 @@
 Run there: ``python3 experiments/programs/on_gpu/measure.py OUT [--seconds 330] [--parts NAME]``.
 OUT gets, part by part, each ended when its share of the seconds is spent:
 
-- ``host.json``: milliseconds that the host needs for a launch, of each kind of operator;
-- ``rates.json``: TFLOP/s of large products, GB/s of copies, by element type;
+- ``host.json``: milliseconds of an addition of one element, which is a launch;
 - ``operators/KIND.csv.gz``: operators of the kinds of NeuSight's tables in float32, their sizes
   drawn anew, as ``go-rl train operators`` reads them;
 - ``networks.json``: milliseconds of each network, eager and replayed as one CUDA graph, by type;
-- ``typed/TYPE/KIND.csv.gz``: other operators, each in all types, and fused attention;
-- ``kernels.csv.gz``: names and microseconds of the kernels that operators launch.
+- ``typed/TYPE/KIND.csv.gz``: other operators, each in all types.
 
 What is measured is alone on the machine. ``--tiny`` tries all parts on a processor.
 """
@@ -22,31 +20,26 @@ import random
 import sys
 import time
 from collections.abc import Callable, Iterator
-from functools import partial
-from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import torch
 
 sys.path.insert(0, str(Path(__file__).parent))
-from kernel_names import kernels
 from network_times import networks
-from operator_cases import Case, attention_cases, cases
+from operator_cases import Case, cases
 from tables import Tables
 from timing import (
     DEVICE,
     HAS_GPU,
     TYPES,
     alone_and_in_graph,
-    issue_ms,
     set_type,
-    spread,
     synchronize,
 )
 
-TINY, TINY_ATTENTION = 1e-5, 1e-3
-"""Shares of the largest sizes on a processor."""
+TINY = 1e-5
+"""Share of the largest sizes on a processor."""
 MULTIPLES = (1, 8, 64)
 """Multiples of which sizes are in other types: tensor cores read aligned rows only."""
 FLUSH = 15.0
@@ -60,7 +53,6 @@ class Options(NamedTuple):
     facts: dict[str, Any]
     limit: float
     """Share of the largest sizes."""
-    attention_limit: float
     names: list[str]
     """Networks; all where none is named."""
 
@@ -78,8 +70,7 @@ def main() -> None:
         parser.error("PyTorch sees no GPU here; --tiny tries the script on a processor")
     given.out.mkdir(parents=True, exist_ok=True)
     torch.backends.cudnn.benchmark = False
-    limits = (TINY, TINY_ATTENTION) if given.tiny else (1.0, 1.0)
-    options = Options(given.out, _facts(), *limits, given.networks)
+    options = Options(given.out, _facts(), TINY if given.tiny else 1.0, given.networks)
     print(options.facts, flush=True)
     began, whole = time.time(), sum(PARTS[each][0] for each in given.parts)
     until = began
@@ -106,65 +97,13 @@ def _facts() -> dict[str, Any]:
 
 
 def host(options: Options, until: float) -> None:
-    """Few elements of each operator: between events, in a graph, and what the host is busy with."""
+    """What tells the host's launch: an addition of one element."""
     set_type("float32")
-    found: dict[str, dict[str, float]] = {}
     one = torch.ones(1, device=DEVICE)
-    calls: dict[str, Callable[[], Any]] = {"add of one element": lambda: one + one}
-    for case in islice(cases(random.Random(7), 1e-4), 60):
-        calls.setdefault(case.kind, case.build(torch.float32))
-    image, row = torch.ones(1, 8, 7, 7, device=DEVICE), torch.ones(8, 64, device=DEVICE)
-    nn = torch.nn
-    for module, given in (
-        (nn.Conv2d(8, 8, 3), image), (nn.BatchNorm2d(8), image), (nn.Linear(64, 64), row),
-        (nn.LayerNorm(64), row), (nn.ReLU(), row),
-    ):  # fmt: skip
-        calls[f"nn.{type(module).__name__}"] = partial(module.to(DEVICE).eval(), given)
     with torch.no_grad():
-        for name, call in calls.items():
-            alone, within = alone_and_in_graph(call)
-            found[name] = {"latency_ms": alone, "graph_ms": within, "issue_ms": issue_ms(call)}
-            print(name, found[name], flush=True)
+        alone, within = alone_and_in_graph(lambda: one + one)
+    found = {"add of one element": {"latency_ms": alone, "graph_ms": within}}
     _write(options, "host.json", {"operators": found})
-
-
-def rates(options: Options, until: float) -> None:
-    """Products of 4,096 and 8,192, and copies, by element type."""
-    rows = []
-    for side in (4096, 8192) if options.limit == 1 else (64,):
-        for kind in TYPES:
-            dtype = set_type(kind)
-            a, b = (torch.randn(side, side, device=DEVICE, dtype=dtype) for _ in range(2))
-            rows.append(_rate(f"product {side}", kind, side, lambda a=a, b=b: a @ b))
-        if HAS_GPU:
-            rows += [_rate(f"product {side}", *each) for each in _quantised(side)]
-    x = torch.randn(1 << (28 if options.limit == 1 else 16), device=DEVICE)
-    y = torch.empty_like(x)
-    ms = spread(lambda: y.copy_(x), 9)["ms"]
-    rows.append({"what": "copy 1 GiB", "type": "float32", "gbytes": 2 * x.numel() * 4e-6 / ms})
-    for row in rows:
-        print(row, flush=True)
-    _write(options, "rates.json", {"rows": rows})
-
-
-def _rate(what: str, kind: str, side: int, call: Callable[[], Any]) -> dict[str, Any]:
-    try:
-        return {"what": what, "type": kind, "tflops": 2e-9 * side**3 / spread(call, 9)["ms"]}
-    except RuntimeError as error:
-        return {"what": what, "type": kind, "error": str(error)[:200]}
-
-
-def _quantised(side: int) -> Iterator[tuple[str, int, Callable[[], Any]]]:
-    """Products of 8-bit numbers."""
-    a8, b8 = (torch.randint(-9, 9, (side, side), device=DEVICE, dtype=torch.int8) for _ in range(2))
-    one = torch.ones((), device=DEVICE)
-    af, bf = (torch.randn(side, side, device=DEVICE).to(torch.float8_e4m3fn) for _ in range(2))
-    yield "int8", side, lambda: torch._int_mm(a8, b8)
-    yield (
-        "float8",
-        side,
-        lambda: torch._scaled_mm(af, bf.t(), one, one, out_dtype=torch.bfloat16),
-    )
 
 
 def operators(options: Options, until: float) -> None:
@@ -177,13 +116,6 @@ def typed(options: Options, until: float) -> None:
     _time_all(
         options, cases(random.Random(1), options.limit, MULTIPLES), TYPES, "typed/{type}", until
     )
-
-
-def attention(options: Options, until: float) -> None:
-    """Fused attention in every type in which it is used."""
-    drawn = attention_cases(random.Random(2), options.attention_limit)
-    types = ("bfloat16", "float16", "float32")
-    _time_all(options, drawn, types, "typed/{type}", until)
 
 
 def _time_all(
@@ -225,28 +157,15 @@ def whole_networks(options: Options, until: float) -> None:
     networks(options.names, write, until)
 
 
-def kernel_table(options: Options, until: float) -> None:
-    """Kernels of the operators of both lists."""
-    lists = (
-        (cases(random.Random(0), options.limit), ("float32",)),
-        (cases(random.Random(1), options.limit, MULTIPLES), TYPES[1:]),
-        (attention_cases(random.Random(2), options.attention_limit), ("bfloat16", "float32")),
-    )
-    kernels(options.out, lists, until)
-
-
 def _write(options: Options, name: str, document: dict[str, Any]) -> None:
     (options.out / name).write_text(json.dumps({**options.facts, **document}, indent=1))
 
 
 PARTS: dict[str, tuple[float, Callable[[Options, float], None]]] = {
-    "host": (6, host),
-    "rates": (6, rates),
+    "host": (2, host),
     "operators": (90, operators),
     "networks": (90, whole_networks),
     "typed": (80, typed),
-    "attention": (25, attention),
-    "kernels": (30, kernel_table),
 }
 """Parts in the order in which they run: share of the seconds, and what measures."""
 

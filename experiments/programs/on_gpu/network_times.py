@@ -1,4 +1,4 @@
-"""Milliseconds of the networks of `networks`: eager, as one CUDA graph, and in training."""
+"""Milliseconds of the networks of `networks`: eager and as one CUDA graph."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
-from networks import FUSED, NETWORKS, Built
-from timing import DEVICE, TYPES, Call, as_graph, set_type, spread
+from networks import NETWORKS, Built
+from timing import DEVICE, TYPES, as_graph, set_type, spread
 
 Row = dict[str, Any]
 LONGEST_ERROR = 300
@@ -17,22 +17,18 @@ LONGEST_ERROR = 300
 def networks(names: Sequence[str], write: Callable[[list[Row]], None], until: float) -> None:
     """Time networks until the time is over; ``write`` is given all rows after each network."""
     rows: list[Row] = []
-    builders = NETWORKS | FUSED
-    for name in names or builders:
+    for name in names or NETWORKS:
         if time.time() > until:
             print("no time is left for", name, flush=True)
             continue
         try:
-            model, inputs = on_device(builders[name])
+            model, inputs = on_device(NETWORKS[name])
         except Exception as error:
             rows.append({"network": name, "error": _said(error)})
             print(rows[-1], flush=True)
             continue
         for kind in TYPES:
             rows.append({"network": name, "type": kind, **_inference(model, inputs, kind)})
-            print(rows[-1], flush=True)
-        if name in NETWORKS and time.time() < until:
-            rows.append({"network": name, "type": "float32", **_training(model, inputs)})
             print(rows[-1], flush=True)
         del model, inputs
         if torch.cuda.is_available():
@@ -67,23 +63,6 @@ def _inference(model: torch.nn.Module, inputs: tuple[torch.Tensor, ...], kind: s
     except Exception as error:
         row["error"] = _said(error)
     return row
-
-
-def _training(model: torch.nn.Module, inputs: tuple[torch.Tensor, ...]) -> Row:
-    """Forward and backward in float32, eager, gradients kept."""
-    set_type("float32")
-    model.to(torch.float32).train()
-
-    def call() -> None:
-        for parameter in model.parameters():
-            parameter.grad = None
-        model(*inputs).float().square().mean().backward()
-
-    training: Call = call
-    try:
-        return {"training": spread(training, 7)}
-    except Exception as error:
-        return {"error": f"training: {_said(error)}"}
 
 
 def _said(error: Exception) -> str:

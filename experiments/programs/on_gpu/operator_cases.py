@@ -1,4 +1,4 @@
-"""Operators to measure, without end: those of the kinds of NeuSight's tables, and attention.
+"""Operators to measure, without end: those of the kinds of NeuSight's tables.
 
 Sizes depend on the random numbers alone, so that every GPU is given the same list.
 """
@@ -8,7 +8,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import torch
 from timing import DEVICE, Call
@@ -74,47 +74,6 @@ def cases(rng: random.Random, limit: float, multiples: Sequence[int] = (1,)) -> 
             sizes = {"batch": b, "input_channel": ci, "output_channel": co, "kernel_size": size,
                      "input_size": side, "stride": stride, "padding": size // 2}  # fmt: skip
             yield Case("conv", sizes, partial(_conv, sizes))
-
-
-def attention_cases(rng: random.Random, limit: float) -> Iterator[Case]:
-    """Yield fused attention without end: of all positions of a prompt (``queries`` = ``keys``), and
-    of one query over a cache of keys and values; ``limit``: share of the largest sizes, 1e-3 or
-    more.
-
-    ``groups``: query heads that share one head of keys and values; ``causal``: 0 or 1.
-    """
-    while True:
-        step = rng.choice((1, 64))
-        b, heads = drawn(rng, 1, 64), rng.choice((8, 12, 16, 32))
-        length = _up(drawn(rng, 32, 8192), step)
-        depth, causal = rng.choice((64, 64, 128)), rng.choice((0, 1))
-        if (
-            b * heads * length * depth < 2e8 * limit
-            and b * heads * length**2 * depth < 5e11 * limit
-        ):
-            yield _attention_case(b, heads, 1, length, length, depth, causal)
-        b, heads, keys = drawn(rng, 1, 128), rng.choice((8, 16, 32)), drawn(rng, 64, 32768)
-        depth, groups = rng.choice((64, 128)), rng.choice((1, 1, 4, 8))
-        if b * heads // groups * keys * depth < 4e8 * limit:
-            yield _attention_case(b, heads, groups, 1, keys, depth, 0)
-
-
-def _attention_case(
-    batch: int, heads: int, groups: int, queries: int, keys: int, depth: int, causal: int
-) -> Case:
-    sizes = {"batch": batch, "heads": heads, "groups": groups, "queries": queries, "keys": keys,
-             "depth": depth, "causal": causal}  # fmt: skip
-    return Case("attention", sizes, partial(_attention, sizes))
-
-
-def _attention(s: Sizes, dtype: torch.dtype) -> Call:
-    q = random_tensor(s["batch"], s["heads"], s["queries"], s["depth"], dtype=dtype)
-    k, v = (
-        random_tensor(s["batch"], s["heads"] // s["groups"], s["keys"], s["depth"], dtype=dtype)
-        for _ in range(2)
-    )
-    options: dict[str, Any] = {"is_causal": bool(s["causal"]), "enable_gqa": s["groups"] > 1}
-    return partial(functional.scaled_dot_product_attention, q, k, v, **options)
 
 
 def _bmm(s: Sizes, dtype: torch.dtype) -> Call:

@@ -72,19 +72,6 @@ def alone_and_in_graph(call: Call) -> tuple[float, float]:
     return alone, spread(graphed(many), 3)["ms"] / IN_GRAPH if alone < LONG_MS else alone
 
 
-def issue_ms(call: Call, count: int = 500) -> float:
-    """Return milliseconds for which the host is busy with a call that it does not wait for."""
-    for _ in range(20):
-        call()
-    synchronize()
-    began = time.perf_counter()
-    for _ in range(count):
-        call()
-    passed = time.perf_counter() - began
-    synchronize()
-    return 1e3 * passed / count
-
-
 def synchronize() -> None:
     """Wait for the GPU."""
     if HAS_GPU:

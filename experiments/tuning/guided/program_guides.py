@@ -1,6 +1,6 @@
 """Guides of ``go-rl tune programs`` at equal trials: predictors of programs, XGBoost and chance.
 
-Run: ``python -m experiments.tuning.guided.program_guides build/program_guides``. The candidates are
+Run: ``python -m experiments tuning.guided.program_guides build/program_guides``. The candidates are
 those of the data set that ships, with their loop nests and seconds, of three operators; each
 predictor learned the other operators of the data set, once, and is kept in the folder. One
 evolutionary search is guided by each, fine-tuned on the trials (`ProgramGuide`).
@@ -187,7 +187,3 @@ def _page(rows: Sequence[CurveRow], pools: PoolSet, options: ProgramGuides) -> s
         f"have a time. {COLUMNS}\n\n{markdown_table(head, lines)}\n"
         f"![Speed against trials]({options.stem.name}.svg)\n"
     )
-
-
-if __name__ == "__main__":
-    ProgramGuides.main()

@@ -1,6 +1,6 @@
 """Tuning that transfers (Verma et al. 2023, Table 8): candidates are reused through attention.
 
-Run: ``python -m experiments.tuning.guided.tuning_transfer RECORDS`` with the folder that
+Run: ``python -m experiments tuning.guided.tuning_transfer RECORDS`` with the folder that
 ``record_pools --networks resnet50 mobilenet-v3-large inception-v3`` wrote. The tuner learned the
 data set that ships without any operator of these networks.
 """
@@ -221,7 +221,3 @@ def _of(row: Row, arm: str) -> bool:
 
 def _told(row: Row) -> str:
     return f"({row.share:.0%}, {row.tried or 'all'}, {row.measured})"
-
-
-if __name__ == "__main__":
-    TuningTransfer.main()

@@ -1,6 +1,6 @@
 """Chameleon against DynaTune on recorded pools (DynaTune, section 5.4 and figure 10).
 
-Run: ``python -m experiments.tuning.replayed.chameleon_replayed --folder DIR`` with the folder of
+Run: ``python -m experiments tuning.replayed.chameleon_replayed --folder DIR`` with the folder of
 ``schedulers_replayed``, whose paths and runs of the inner tuner `annealing` it reads. Chameleon's
 inner tuner walks its own paths over the same pools, one operator after the other as its authors do,
 and in DynaTune's slots. What is finished is kept in the folder.
@@ -149,7 +149,3 @@ def _page(rows: Sequence[ChameleonRow], sets: Sequence[PoolSet], options: Chamel
 def _ratio(found: Sequence[float]) -> str:
     told = lambda ratio: "never" if ratio == 0 else f"{ratio:.2f}"  # noqa: E731
     return with_range(found, told, np.median, to="–")
-
-
-if __name__ == "__main__":
-    ChameleonReplayed.main()

@@ -17,7 +17,7 @@ from go_rl.core.errors import HardwareError
 from go_rl.core.hardware.hardware import Device, Hardware
 from go_rl.core.hardware.links import LinkGroup, Links, Topology
 from go_rl.core.hardware.processor import FACTS, own_cores
-from go_rl.core.hardware.systems import GPU_CHIPS, GPU_LINKS, PCIE_4
+from go_rl.core.hardware.systems import GPU_DEVICES, GPU_LINKS, PCIE_4
 
 GPU_NAMES = (
     (r"P100", "p100"), (r"V100.*16GB", "v100-16gb"), (r"V100", "v100"),
@@ -27,7 +27,7 @@ GPU_NAMES = (
     (r"RTX A6000", "a6000"), (r"RTX 3090(?! Ti)", "rtx-3090"),
     (r"RTX 4090(?! [DL])", "rtx-4090"),
 )  # fmt: skip
-"""GPUs in `GPU_CHIPS` by what nvidia-smi calls them; the first pattern found counts."""
+"""GPUs in `GPU_DEVICES` by what nvidia-smi calls them; the first pattern found counts."""
 FLOPS_A_CYCLE = (("avx512f", 64), ("avx2", 32), ("avx", 16), ("asimd", 16))
 """float32 operations a cycle of one core by the widest instructions that it has: two multiply-adds
 of the width."""
@@ -126,7 +126,7 @@ def _gpus(facts: MachineFacts) -> tuple[tuple[Device, ...], list[str]]:
                 "--memory-gb-per-s ..."
             )
             continue
-        found.append(replace(GPU_CHIPS[flavour], memory_bytes=memory))
+        found.append(replace(GPU_DEVICES[flavour], memory_bytes=memory))
         said.append(
             f"GPU {name!r}: rates of the data sheet of {flavour}; {memory / 1e9:.1f} GB counted"
         )

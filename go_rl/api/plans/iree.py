@@ -20,7 +20,7 @@ class IreeExecuted:
     """A function that IREE ran."""
 
     outputs: Any
-    """Its result, in NumPy's arrays."""
+    """Results of the function, as NumPy arrays."""
     module: str
     """StableHLO that was compiled."""
     audit: StreamAudit

@@ -31,7 +31,7 @@ UPDATES, UPDATES_A_KERNEL = 5000, 10
 
 @dataclass(frozen=True)
 class TrainKernelsConfig:
-    """How a cost model of kernels is trained."""
+    """Training of a cost model of kernels."""
 
     target: str | None = None
     """Machine whose measurements in the folder are learned. Default: the only one there."""
@@ -165,7 +165,7 @@ def train_tiles(
 
 
 def updates_for(kernels: int) -> int:
-    """Return the updates of each network that so many kernels are worth."""
+    """Return the updates of each network that this many kernels are worth."""
     return min(UPDATES, UPDATES_A_KERNEL * kernels)
 
 

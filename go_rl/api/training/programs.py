@@ -32,7 +32,7 @@ LEAST_SEARCH_STEPS, MOST_TRIALS = 9, 1000
 
 @dataclass(frozen=True)
 class TrainProgramsConfig:
-    """How a predictor of tensor programs is trained, and judged."""
+    """Training and judging of a predictor of tensor programs."""
 
     split: SplitName = "by_task"
     """Programs that are judged and not learned from: a tenth of the tasks; of each task's programs;
@@ -61,7 +61,7 @@ class TrainProgramsConfig:
     """Measurements are dropped whose 95 % interval has a half-width above this share of their
     time."""
     slowest: float = 100.0
-    """Programs slower than so many times their task's fastest are dropped."""
+    """Programs slower than this many times their task's fastest are dropped."""
     least_programs: int = 2
     """Tasks with fewer distinct programs are dropped; 1 keeps those of one program, which seconds
     can be learned of, ranks not."""

@@ -30,8 +30,8 @@ class Calibrate:
     (docs/programs.md). Of what follows, minutes, core and seed are read."""
     tasks: int = CalibrateProgramsConfig.tasks
     """Programs: tasks to time, chosen by k-means."""
-    schedules: int = CalibrateProgramsConfig.schedules
-    """Programs: random schedules of each task."""
+    candidates: int = CalibrateProgramsConfig.candidates
+    """Programs: random candidates of each tensor task."""
     weights: Annotated[str, tyro.conf.arg(metavar="NAME|FILE.npz")] = (
         CalibrateProgramsConfig.weights
     )
@@ -48,7 +48,7 @@ class Calibrate:
         return CalibrateProgramsConfig(
             shared.minutes,
             self.tasks,
-            self.schedules,
+            self.candidates,
             self.weights,
             self.most_away,
             shared.core,

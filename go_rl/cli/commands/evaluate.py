@@ -48,7 +48,7 @@ def run(options: Evaluate) -> int:
         found = evaluate(config, folder, report=report)
     out = console()
     for setting, rows in found.by_setting.items():
-        what = "throughput over the compiler heuristic's, at the end and after so many samples"
+        what = "throughput over the compiler heuristic's, at the end and after this many samples"
         title = f"{setting.title}: {what} (higher is better)"
         print_table(out, TextTable(title, *samples_cells(rows, found.summary)))
         best = found.best(setting)

@@ -170,7 +170,7 @@ def _json(shown: Hardware) -> int:
 
 def _show(shown: Hardware, name: str | None) -> int:
     """Print devices and links; ``name``: by which other commands know the hardware."""
-    heads = ("kind", "chips", "peak TFLOP/s", "memory", "memory GB/s", "launch µs", "host GB/s")
+    heads = ("kind", "devices", "peak TFLOP/s", "memory", "memory GB/s", "launch µs", "host GB/s")
     cells: list[tuple[str, ...]] = []
     for group in shown.to_json()["devices"]:
         rates = (group["memory_bandwidth"] / 1e9, group["launch_seconds"] * 1e6,

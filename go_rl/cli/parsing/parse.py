@@ -18,7 +18,7 @@ from go_rl.api.options import Cost, Decide, HardwareChoice, WeightsChoice
 from go_rl.cli.exit_codes import EXIT_CODES, OK
 from go_rl.cli.parsing.help_text import plain_output
 from go_rl.cli.table import COMMANDS, GROUPS, Command, members
-from go_rl.core import GoRLError
+from go_rl.core import GoRLError, ProblemError, decision_names
 from go_rl.core.errors import nearest
 
 PAGES = Path(__file__).parents[2] / "docs"
@@ -39,6 +39,8 @@ NAMED_TYPES: dict[Any, str] = {
     WeightsChoice: "NAME|FILE",
 }
 """Metavar of what Python takes in several forms, and the command line by name."""
+DecisionSets = tuple[tuple[str, ...], ...]
+"""Sets of decisions, each by its names."""
 SWITCH = {"auto": None, "on": True, "off": False}
 """Words of ``bool | None``."""
 _FLAG = re.compile(r"--[a-z][a-z0-9.-]*")
@@ -175,6 +177,18 @@ def constructors() -> ConstructorRegistry:
         )
 
     @registry.primitive_rule
+    def decision_sets(field: PrimitiveTypeInfo) -> PrimitiveConstructorSpec[Any] | None:
+        if field.type != DecisionSets:
+            return None
+        return PrimitiveConstructorSpec(
+            nargs="*",
+            metavar="NAME,NAME [NAME,NAME ...]",
+            instance_from_str=_decision_sets,
+            is_instance=lambda given: isinstance(given, tuple),
+            str_from_instance=lambda sets: [",".join(names) for names in sets],
+        )
+
+    @registry.primitive_rule
     def switch(field: PrimitiveTypeInfo) -> PrimitiveConstructorSpec[Any] | None:
         if field.type != bool | None:
             return None
@@ -188,6 +202,14 @@ def constructors() -> ConstructorRegistry:
         )
 
     return registry
+
+
+def _decision_sets(words: list[str]) -> DecisionSets:
+    """Read ``placement,schedule,fusion placement``; a ValueError, for tyro, names a wrong one."""
+    try:
+        return tuple(decision_names(word) for word in words)
+    except ProblemError as error:
+        raise ValueError(str(error)) from error
 
 
 def _sentence(message: str, flags: Sequence[str]) -> str:

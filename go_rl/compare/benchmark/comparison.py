@@ -78,7 +78,6 @@ def bound_curve(
     runs: Sequence[Run],
     bounds: Mapping[ProblemName, float],
     grid: Float64[np.ndarray, "P"],
-    axis: Axis = "samples",
 ) -> Curve:
     """Return one method's T_max over the best proven bound; arguments as `throughput_curve`.
 
@@ -86,7 +85,7 @@ def bound_curve(
     """
     lost = {run.problem for run in runs if run.value is None and run.heuristic is None}
     usable = [run for run in runs if bounds[run.problem] > 0 and run.problem not in lost]
-    return _mean_curve(usable, grid, lambda run: best_so_far(run, grid, axis) / bounds[run.problem])
+    return _mean_curve(usable, grid, lambda run: best_so_far(run, grid) / bounds[run.problem])
 
 
 def samples_to_reach(curve: Curve, thresholds: Sequence[float]) -> tuple[float | None, ...]:
@@ -95,18 +94,9 @@ def samples_to_reach(curve: Curve, thresholds: Sequence[float]) -> tuple[float |
     return tuple(float(curve.grid[i[0]]) if len(i) else None for i in found)
 
 
-def reach_value(run: Run, value: float, axis: Axis = "samples") -> float | None:
-    """Return the samples or seconds after which a run is as good as ``value``; None: never."""
-    for samples, seconds, reached in run.curve:
-        if reached <= value * (1 + 1e-9):
-            return float(samples) if axis == "samples" else seconds
-    return None
-
-
-def change_points(runs: Sequence[Run], axis: Axis = "samples") -> Float64[np.ndarray, "P"]:
-    """Return the points at which any of the runs improves: the exact grid of their mean curve."""
-    which = 0 if axis == "samples" else 1
-    return np.unique(np.array([p[which] for run in runs for p in run.curve], np.float64))
+def change_points(runs: Sequence[Run]) -> Float64[np.ndarray, "P"]:
+    """Return the samples at which any of the runs improves: the exact grid of their mean curve."""
+    return np.unique(np.array([samples for run in runs for samples, *_ in run.curve], np.float64))
 
 
 def _mean_curve(

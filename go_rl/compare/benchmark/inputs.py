@@ -172,16 +172,16 @@ def named_problem(
     graph: BenchmarkGraph, setting: Setting, memory: bool | None, cost: str
 ) -> Problem:
     """Return the problem of these names."""
-    chips = load_hardware(setting.hardware)
+    hardware = load_hardware(setting.hardware)
     options = ProblemOptions(
         setting.objective,
         rule_set(setting.rules),
         memory,
         all_chips=setting.all_chips,
-        cost_model=named_cost(cost, chips),
+        cost_model=named_cost(cost, hardware),
         decisions=setting.decide or None,
     )
-    return make_problem(graph.graph, chips, options)
+    return make_problem(graph.graph, hardware, options)
 
 
 def find_methods(

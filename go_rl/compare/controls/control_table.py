@@ -18,7 +18,7 @@ import numpy as np
 from jaxtyping import Float64
 
 from go_rl.compare.benchmark.config import EvaluateConfig
-from go_rl.compare.benchmark.evaluate import Comparison, Factories, Report, evaluate, number_of_runs
+from go_rl.compare.benchmark.evaluate import Comparison, Report, evaluate, number_of_runs
 from go_rl.compare.benchmark.run_store import ProblemName, Run, Setting
 from go_rl.compare.benchmark.summary import by_method, settings
 from go_rl.core import SearchError
@@ -88,7 +88,6 @@ def evaluate_controls(
     config: EvaluateConfig,
     folder: str | Path,
     report: Report | None = None,
-    methods: Factories | None = None,
 ) -> ControlComparison:
     """Run the methods of a configuration with ``controls``, once for each of its budgets.
 
@@ -96,13 +95,13 @@ def evaluate_controls(
     """
     done, found = 0, []
     for one in budgets(config):
-        found.append(evaluate(one, folder, _after(done, report), methods))
-        done += number_of_runs(one, methods)
+        found.append(evaluate(one, folder, _after(done, report)))
+        done += number_of_runs(one)
     return ControlComparison(tuple(found), control_rows(found))
 
 
 def _after(done: int, report: Report | None) -> Report | None:
-    """Report to the same, with so many runs done before."""
+    """Report to the same, with this many runs done before."""
     return None if report is None else lambda count, sentence: report(done + count, sentence)
 
 

@@ -1,4 +1,4 @@
-"""Which methods run, in what order, within a budget."""
+"""Portfolio ``auto``: choice, order and shares of the methods within a budget."""
 
 from go_rl.compare.portfolio.fit import run_fit
 from go_rl.compare.portfolio.portfolio import run

@@ -37,7 +37,7 @@ class Portion:
     round: int
     """0 for the first."""
     budget: Budget
-    """Its length, however little of the whole budget is left."""
+    """Budget of the portion, however little of the whole budget is left."""
 
     def seed(self, seed: int) -> int:
         """Return the seed of this round: the user's in the first."""

@@ -39,7 +39,7 @@ class HeldWeights:
 
     @cached_property
     def rounded_up(self) -> HeldWeights:
-        """These weights in whole bytes, as an allocator counts them."""
+        """Return the weights in whole bytes, as an allocator counts them."""
         return replace(self, own=np.ceil(self.own), tied=np.ceil(self.tied))
 
     def arrays_of(self, here: Bool[np.ndarray, "N"]) -> Int32[np.ndarray, "P"]:

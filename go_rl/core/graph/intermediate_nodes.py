@@ -23,13 +23,21 @@ still sound because the chip graph itself is checked."""
 @compiled
 @no_type_check
 def _triples(pred_ptr, pred, succ_ptr, succ, order, visits, scratch, out) -> int:
-    """Fill rows of ``out``; return how many. ``scratch`` [4, M]: the last block that reaches each
-    block, the last one with an edge to it, the last pass that saw it (all -1), a stack."""
+    """Fill rows of ``out`` with triples (u, w, v): an edge u -> v and a path u -> w -> v.
+
+    Returns their number. State, over ``M`` blocks:
+
+    - ``below`` [M]: the last block u that reaches this one, at first -1;
+    - ``is_target`` [M]: the last block u with an edge to it, at first -1;
+    - ``seen`` [M]: the last backward pass that met it, at first -1;
+    - ``stack`` [M]: blocks still to be visited, the first ``top`` valid.
+    """
     below, is_target, seen, stack = scratch[0], scratch[1], scratch[2], scratch[3]
     limit, found, pass_id = len(out), 0, 0
     for at in range(len(order)):
         u = order[at]
         last = succ[succ_ptr[u + 1] - 1]
+        # Forwards: mark what u reaches, as far as its last successor.
         top = 0
         for i in range(succ_ptr[u], succ_ptr[u + 1]):
             is_target[succ[i]] = u
@@ -46,6 +54,8 @@ def _triples(pred_ptr, pred, succ_ptr, succ, order, visits, scratch, out) -> int
                     below[y] = u
                     stack[top] = y
                     top += 1
+        # Backwards from each successor v: whatever u reaches lies between u and v. The walk stops
+        # at further successors of u, whose own pass finds what is before them.
         for j in range(succ_ptr[u], succ_ptr[u + 1]):
             v = succ[j]
             pass_id += 1

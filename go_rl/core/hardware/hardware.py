@@ -212,7 +212,7 @@ class Hardware:
         """Write the JSON file atomically.
 
         Raises:
-            HardwareError: the path is none, or cannot be written.
+            HardwareError: the path is not that of a file, or cannot be written.
         """
         path = path_of(path, "a hardware file", HardwareError)
         try:

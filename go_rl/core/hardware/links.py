@@ -24,7 +24,7 @@ LONGEST_SECONDS = 1e6
 
 
 class Topology(enum.StrEnum):
-    """How devices are joined."""
+    """Topologies of links between devices."""
 
     RING = "ring"
     """Device i sends to device i + 1; data for a farther device passes through those between."""

@@ -12,7 +12,7 @@ from go_rl.core.hardware.hardware import MAX_DEVICES, Device, Hardware
 from go_rl.core.hardware.links import Links, Topology
 from go_rl.core.hardware.processor import own_cores, own_target
 from go_rl.core.hardware.rates import rates_of
-from go_rl.core.hardware.systems import GPU_CHIPS, SYSTEMS, gpu
+from go_rl.core.hardware.systems import GPU_DEVICES, SYSTEMS, gpu
 from go_rl.core.printable import LONGEST_NAME, abridged
 
 HERMOSA = Device(
@@ -103,8 +103,8 @@ def core(kind: str = CORE.kind) -> Hardware:
             times that were measured or learned here).
     """
     links = Links(Topology.FULL, *SHARED_MEMORY)
-    chips = (replace(CORE, kind=kind),)
-    return Hardware(kind, chips, links, None, "one core of a server CPU, float32")
+    devices = (replace(CORE, kind=kind),)
+    return Hardware(kind, devices, links, None, "one core of a server CPU, float32")
 
 
 EXAMPLES = ("ring6", "ring16", "ring36", "p100x4", "v100x4", "a100x8", "h100x8", "t4",
@@ -133,7 +133,7 @@ def load_hardware(name: str | Path) -> Hardware:
     if match := re.fullmatch(r"ring(\d+)(-mixed)?(?:-([1-9]\d{0,5})mb)?", text):
         count, mixed, size = match.groups()
         return ring_variant(_count(text, count), bool(mixed), int(size) if size else None)
-    if match := re.fullmatch(rf"(?:gpu-)?({'|'.join(GPU_CHIPS)})(?:x(\d+))?", text):
+    if match := re.fullmatch(rf"(?:gpu-)?({'|'.join(GPU_DEVICES)})(?:x(\d+))?", text):
         return gpu(match[1], _count(text, match[2] or "1"))
     if match := re.fullmatch(r"gpu(\d+)", text):
         return gpu("a100", _count(text, match[1]))
@@ -152,7 +152,7 @@ def load_hardware(name: str | Path) -> Hardware:
     raise HardwareError(
         f"unknown hardware {text!r}{nearest(text, (*EXAMPLES, *SYSTEMS))} Presets: ringN (ring36), "
         "ringN-mixed, ringN-12mb, "
-        f"gpuN, {', '.join(GPU_CHIPS)} with or without xN, {', '.join(SYSTEMS)}, host, "
+        f"gpuN, {', '.join(GPU_DEVICES)} with or without xN, {', '.join(SYSTEMS)}, host, "
         "cpu-1, cpu-1xN, cpu-1-ringN "
         f"(or this machine's {own_target()} for cpu-1), this-ring, this-cores; or the path of a "
         "JSON file"

@@ -29,7 +29,7 @@ _SHEETS = {
     "rtx-4090": Device("rtx-4090", 82.58e12, 24e9, 1008e9, 3e-6, 24e9),
 }
 """Vendor data sheets: TF32 dense tensor rate on A100 and H100, fp32 rate on all others."""
-GPU_CHIPS = {name: replace(chip, rates=rates_of(name)) for name, chip in _SHEETS.items()}
+GPU_DEVICES = {name: replace(gpu, rates=rates_of(name)) for name, gpu in _SHEETS.items()}
 TENSOR_RATES = ("a100", "h100")
 """GPUs whose rate is that of TF32."""
 
@@ -48,13 +48,13 @@ GPU_LINKS = {
 
 
 def gpu(flavour: str, count: int) -> Hardware:
-    """Return ``count`` fully connected GPUs of a flavour in `GPU_CHIPS`."""
-    rate = f"{GPU_CHIPS[flavour].peak_flops / 1e12:.4g} TFLOP/s"
+    """Return ``count`` fully connected GPUs of a flavour in `GPU_DEVICES`."""
+    rate = f"{GPU_DEVICES[flavour].peak_flops / 1e12:.4g} TFLOP/s"
     form = "TF32" if flavour in TENSOR_RATES else "float32"
     several = f"{count} fully connected" if count > 1 else "one"
     return Hardware(
         name=f"{flavour}x{count}",
-        devices=(GPU_CHIPS[flavour],) * count,
+        devices=(GPU_DEVICES[flavour],) * count,
         links=GPU_LINKS[flavour],
         description=f"{several} {flavour.upper()} GPU{'s' * (count > 1)}, {rate} in {form} each",
     )

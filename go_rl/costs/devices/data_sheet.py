@@ -27,7 +27,7 @@ class DataSheet:
     vendor: str | None
     """NVIDIA or AMD; None: unknown."""
     architecture: str | None
-    """Such as ``volta``; None: unknown."""
+    """Name of the architecture, such as ``volta``; None: unknown."""
     memory_bytes: float
     memory_bandwidth: float
     """Bytes per second."""

@@ -113,7 +113,6 @@ class KernelRun(TrainRun):
     """Share of the opcodes that an update replaces by the unknown one, so that it is learned."""
 
     def check(self) -> None:
-        """Raise a `TrainingError` for fields that no run can have."""
         if not 0 <= self.forget < 1:
             self.refuse(f"forget must lie in [0, 1), not {self.forget}")
         self.check_run()

@@ -99,7 +99,6 @@ class Ensemble(Predictor[Examples, Inputs], Generic[NetworkT, Examples, Inputs])
 
     @classmethod
     def load(cls: type[Made], source: str | Path) -> Made:
-        """Read what `save` wrote, by path or by the name of a file that ships."""
         with cls._kind().opened(source) as saved:
             manifest = saved.manifest
             members = _members(manifest, saved.arrays)
@@ -115,7 +114,7 @@ class Ensemble(Predictor[Examples, Inputs], Generic[NetworkT, Examples, Inputs])
 
 
 def _members(manifest: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> int:
-    """The number of networks in a file; a `ValueError` when it cannot be so many."""
+    """Return the number of networks in a file, or raise a `ValueError` for an impossible one."""
     members = manifest["members"]
     if type(members) is not int or not 1 <= members <= len(arrays):
         raise ValueError(f"members must be a whole number of 1 to {len(arrays)}, not {members!r}")

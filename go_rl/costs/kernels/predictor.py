@@ -124,17 +124,14 @@ class KernelPredictor(Ensemble[TrainedNetwork, KernelData, KernelSet]):
         return predict_kernels(self, inputs).seconds
 
     def arrays(self) -> Any:
-        """Return the tree of all arrays that a file holds."""
         return {NETWORKS: self.members(), RANGE: {"low": self.low, "high": self.high}}
 
     @classmethod
     def columns(cls) -> list[list[str]]:
-        """Return the names of all features that the networks read."""
         return [list(NODE_FEATURES), list(KERNEL_FEATURES)]
 
     @classmethod
     def shapes(cls, network: Mapping[str, Any], members: int) -> tuple[KernelNetworkConfig, Any]:
-        """Return the configuration of a file's networks, and the shapes of all its arrays."""
         config = KernelNetworkConfig(**network)
         columns = jax.ShapeDtypeStruct((len(KERNEL_FEATURES),), jnp.float32)
         one = jax.eval_shape(KernelNetwork(config).init, jax.random.key(0), batch_shapes())

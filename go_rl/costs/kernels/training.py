@@ -39,7 +39,6 @@ class KernelTrainConfig(KernelRun):
 
     @property
     def what(self) -> str:
-        """The run in messages."""
         return "kernel training"
 
     def check_run(self) -> None:

@@ -41,24 +41,6 @@ def random_ape(seconds: Float64[np.ndarray, "R"], kernel: Int[np.ndarray, "R"]) 
     return 100.0 * (float(sum(part.mean() for part in parts)) - best) / best
 
 
-def kendall(
-    predicted: Float64[np.ndarray, "R"],
-    seconds: Float64[np.ndarray, "R"],
-    kernel: Int[np.ndarray, "R"],
-) -> float:
-    """Return Kendall's tau-b within a kernel, the mean over kernels where it is defined."""
-    from scipy.stats import kendalltau  # imports for half a second
-
-    taus = []
-    for rows in groups_of(kernel):
-        if len(rows) > 1:
-            found: object = kendalltau(predicted[rows], seconds[rows])
-            tau = float(found.statistic)  # pyright: ignore[reportAttributeAccessIssue]
-            if np.isfinite(tau):
-                taus.append(tau)
-    return float(np.mean(taus)) if taus else float("nan")
-
-
 def groups_of(number: Int[np.ndarray, "R"]) -> list[np.ndarray]:
     """Return the rows of each distinct number, ascending."""
     order = np.argsort(number, kind="stable")

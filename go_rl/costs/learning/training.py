@@ -160,7 +160,7 @@ class UpdateRule(NamedTuple):
 
 
 def _triangles(largest: float, period: int, count: Any) -> Any:
-    """CyclicLR of the paper's code: the rate after so many updates."""
+    """CyclicLR of the paper's code: the rate after this many updates."""
     place = (count % period) / period
     return largest * (0.1 + 0.9 * (1.0 - jnp.abs(2.0 * place - 1.0)))
 

@@ -1,6 +1,6 @@
 """Seconds for a kernel on a device, and the priced `Problem` built from them."""
 
-from go_rl.costs.models.analytical import Analytical, Efficiency, calibrate, shipped_parameters
+from go_rl.costs.models.analytical import Analytical, Efficiency, shipped_parameters
 from go_rl.costs.models.cost_model import CostModel, Kernels
 from go_rl.costs.models.make_problem import ProblemOptions, file_hardware, make_problem
 from go_rl.costs.models.profiled import Profiled
@@ -13,7 +13,6 @@ __all__ = [
     "Kernels",
     "ProblemOptions",
     "Profiled",
-    "calibrate",
     "file_hardware",
     "make_problem",
     "named_cost",

@@ -48,7 +48,7 @@ class UsualHost(NamedTuple):
 
 
 def initial_params(group: str, count: int) -> Arrays:
-    """Return the parameters of a group from which learning starts, of so many GPUs; scalars are
+    """Return the parameters of a group from which learning starts, of this many GPUs; scalars are
     [1]."""
     if group == STREAM_GROUP:
         floors = np.full((count, len(STREAMS)), FLOORS[group], np.float32)

@@ -190,7 +190,6 @@ class OperatorPredictor(Predictor[OperatorExamples, OperatorInputs]):
 
     @classmethod
     def load(cls, source: str | Path) -> OperatorPredictor:
-        """Read what `save` wrote, by path or by the name of a file that ships."""
         with KIND.opened(source) as saved:
             manifest = saved.manifest
             sheets = tuple(DataSheet(**sheet) for sheet in manifest["sheets"])
@@ -220,7 +219,7 @@ def _known(inputs: OperatorInputs, group: str, left_out: frozenset[int]) -> tupl
 
 
 def fit_rows(examples: OperatorExamples, group: str, config: OperatorFitConfig) -> np.ndarray:
-    """Return the rows of a group from which is learned: so many of each GPU.
+    """Return the rows of a group from which is learned: this many of each GPU.
 
     Raises:
         TrainingError: a GPU has too few, or there is one GPU only.

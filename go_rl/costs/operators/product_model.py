@@ -65,16 +65,6 @@ def initial_params() -> dict[str, np.ndarray]:
     return params | {name: np.asarray(start, np.float32) for name, start in one.items()}
 
 
-def log_body(p: Params, x: ProductInputs, xp: Any = np) -> Any:
-    """Return [R] natural logarithms of expected seconds, by the tiles that would be chosen, on a
-    host that needs no time but the launch (`launch_floor.with_floor`).
-
-    ``p`` has besides the shared parameters those of the rows' GPUs: ``floor`` and ``start`` [R],
-    ``liked`` [R, tiles], ``stride`` and ``stride_from`` [R].
-    """
-    return with_launch(p, log_gpu_seconds(p, x, xp), xp)
-
-
 def log_gpu_seconds(p: Params, x: ProductInputs, xp: Any = np) -> Any:
     """Return [R] natural logarithms of seconds for which the GPU works."""
     per_tile, padding = tile_log_seconds(p, x, xp)

@@ -49,7 +49,7 @@ class NetworkProgram:
     """Operators and shapes, for people."""
     schedule: str = DEFAULT
     nest: LoopNest | None = None
-    """Its loops; None: see ``reason``."""
+    """Loops of the function; None: they are not understood, see ``reason``."""
     reason: str = ""
     """Reason why there is no loop nest; "": there is one."""
     exact: bool = True

@@ -15,7 +15,7 @@ from go_rl.costs.tiles.networks import CNNS, DENSE, RESIDUAL, STATISTICS, TRANSF
 from go_rl.costs.tiles.program import TileProgram
 
 REDUCED = 1_500_000
-"""A transformer's reductions run over a batch with at least so many elements."""
+"""A transformer's reductions run over a batch with at least this many elements."""
 SHORT_CONTEXT = 256
 """Attention runs over more tokens than this: over a multiple of a layer's if need be."""
 

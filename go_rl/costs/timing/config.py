@@ -112,10 +112,10 @@ class CollectConfig:
     share: float = 1.0
     """Share of the kernels of each model that is measured, the first ones by hash."""
     least_seconds: float = 2e-5
-    """Flags, layouts: kernels faster than so many seconds are left out: calling them takes
+    """Flags, layouts: kernels faster than this many seconds are left out: calling them takes
     longer."""
     most_seconds: float = 2e-2
-    """Flags, layouts: kernels slower than so many seconds are left out."""
+    """Flags, layouts: kernels slower than this many seconds are left out."""
     timeout: float = 30.0
     """Seconds that a kernel or program may take, compilation included."""
     sampling: SamplingConfig = field(default_factory=SamplingConfig)
@@ -150,11 +150,11 @@ class ChoiceConfig:
     """Choice of the programs to measure, of those that are drawn."""
 
     choose: Choice = "all"
-    """``kmeans``: the programs of so many tasks, the nearest ones to the centres of clusters of all
-    programs' features; ``disagreement``: as many programs, of each task in turn the one on which
+    """``kmeans``: the programs of some tasks, those nearest to the centres of clusters of all
+    programs' features. ``disagreement``: as many programs, from each task in turn the one on which
     the members of a learned predictor disagree most."""
     tasks: int = 50
-    """Tasks to be chosen; ``disagreement``: tasks times schedules are the programs to be chosen."""
+    """Tasks to be chosen; ``disagreement``: tasks times candidates is the number of programs."""
     weights: str = ""
     """Weights of the predictor (go-rl train programs), by path or name; ``disagreement`` only."""
 
@@ -169,12 +169,12 @@ class ProgramsConfig:
     """Configuration of measuring programs, and their selection."""
 
     data_set: str = ""
-    """Name of a data set (`go_rl.costs.programs.measure.program_sets`) that says tasks, schedules,
+    """Name of a data set (`go_rl.costs.programs.measure.program_sets`) that says tasks, candidates,
     their level of x86-64 and seeds, in place of the settings here; "": these count."""
     networks: tuple[str, ...] = NETWORKS
     """Graphs of the zoo."""
-    schedules: int = 32
-    """Random schedules of each task and target, at most."""
+    candidates: int = 32
+    """Random candidates (TVM's schedules) of each tensor task and target, at most."""
     codegen: tuple[str, ...] = ("x86-64-v3", "x86-64-v4")
     """Levels of x86-64 that each is compiled for. They are targets of the code: the processor is
     the one that runs it."""
@@ -197,7 +197,7 @@ class ProgramsConfig:
             self,
             "measure",
             TrainingError,
-            schedules=COUNT,
+            candidates=COUNT,
             most_seconds=POSITIVE,
             memory=Range(1e9),
         )

@@ -123,17 +123,27 @@ def _fusion_arrays(graph: OpGraph) -> FusionArrays:
 @njit(cache=True, nogil=True)
 @no_type_check
 def _fuse(a, priority, visits, place):
-    """Return [N] leaders; ``place`` [N]: nodes with different values stay apart."""
+    """Return [N] leaders; ``place`` [N]: nodes with different values stay apart.
+
+    State, over ``N`` nodes, of which each kernel is known by its root, one of its nodes:
+
+    - ``group`` [N]: root of each node's kernel;
+    - ``head``, ``tail``, ``after`` [N]: members of a root's kernel as a linked list;
+    - ``at``, ``who`` [N]: place of a root in a topological order of the kernels, and the reverse;
+    - ``size``, ``heavy``, ``tensors``, ``lowest`` [N]: of a root's kernel the nodes, the products,
+      the tensors at its boundary and the lowest node;
+    - ``seen``, ``met``, ``moved`` [N]: scratch of one search for a path, number ``search``.
+    """
     # Fields are read once: each reading counts a reference, atomically, in the innermost loops.
     succ_ptr, succ, kind, fusible = a.succ_ptr, a.succ, a.kind, a.fusible
     n = len(priority)
-    group = np.arange(n)  # any member's root; roots are groups
-    at = np.arange(n)  # [N] place of a root in the topological order of kernels
-    who = np.arange(n)  # [N] root at a place, or NOBODY
+    group = np.arange(n)
+    at, who = np.arange(n), np.arange(n)
     head, tail, after = np.arange(n), np.arange(n), np.full(n, NOBODY, np.int64)
     size, heavy = np.ones(n, np.int64), a.heavy.astype(np.int64)
     tensors, lowest = a.tensors.copy(), np.arange(n)
     seen, met, moved = np.full(n, NOBODY, np.int64), np.empty(n, np.int64), np.empty(n, np.int64)
+    edges, kinds, kernels = (succ_ptr, succ), (kind, fusible), (group, head, after)
     search = 0
     # Edges in falling priority of their producers, until one is not to be fused.
     for i in range(n):
@@ -150,16 +160,14 @@ def _fuse(a, priority, visits, place):
                 continue
             if tensors[one] + tensors[two] - 1 > MAX_BOUNDARY:
                 continue
-            if not _kinds_agree(succ_ptr, succ, kind, fusible, group, head, after, one, two):
+            if not _kinds_agree(edges, kinds, kernels, one, two):
                 continue
             # No cycle: refuse a merge with a path between the kernels through a third one.
             first, last = one, two
             if at[first] > at[last]:
                 first, last = last, first
             search += 1
-            count = _descendants(
-                succ_ptr, succ, group, at, head, after, first, last, seen, met, search
-            )
+            count = _descendants(edges, kernels, at, first, last, (seen, met, search))
             if count < 0:
                 continue
             _merge(at, who, first, last, seen, search, moved)
@@ -182,8 +190,11 @@ def _fuse(a, priority, visits, place):
 
 @njit(cache=True, nogil=True)
 @no_type_check
-def _kinds_agree(succ_ptr, succ, kind, fusible, group, head, after, one, two):
+def _kinds_agree(edges, kinds, kernels, one, two):
     """Whether every edge between two kernels joins kinds that may share one."""
+    succ_ptr, succ = edges
+    kind, fusible = kinds
+    group, head, after = kernels
     for g, other in ((one, two), (two, one)):
         m = head[g]
         while m != NOBODY:
@@ -197,11 +208,14 @@ def _kinds_agree(succ_ptr, succ, kind, fusible, group, head, after, one, two):
 
 @njit(cache=True, nogil=True)
 @no_type_check
-def _descendants(succ_ptr, succ, group, at, head, after, first, last, seen, met, search):
+def _descendants(edges, kernels, at, first, last, marks):
     """Mark the kernels between ``first`` and ``last`` that depend on ``first``.
 
     Returns their number, or -1 when ``last`` depends on one of them or too many were met.
     """
+    succ_ptr, succ = edges
+    group, head, after = kernels
+    seen, met, search = marks
     count, done = 1, 0
     met[0] = first
     seen[first] = search

@@ -50,8 +50,7 @@ def naming(path: str | Path) -> Iterator[None]:
 
 
 def read_bytes(path: Path, most: int = -1) -> bytes:
-    """Return the bytes of a file, at most so many from its start; a `ReadError` where it cannot be
-    read."""
+    """Return the first ``most`` bytes of a file (-1: all); a `ReadError` where it is unreadable."""
     try:
         check_readable(path)
         with path.open("rb") as file:
@@ -61,7 +60,7 @@ def read_bytes(path: Path, most: int = -1) -> bytes:
 
 
 def read_text(path: Path) -> str:
-    """Return the text of a file; a `ReadError` where it is none."""
+    """Return the text of a file; a `ReadError` where it is not text."""
     try:
         check_readable(path)
         return path.read_text("utf-8-sig")

@@ -1,8 +1,8 @@
 """The best plans known for the named problems, frozen: seconds, origin and decisions.
 
-They are what headroom is measured against (`experiments.learning.headroom_measure`). Only reports
-read this module: no plan of it teaches a policy or starts a search. ``python -m
-experiments.learning.freeze_best`` writes the files.
+Policies are measured against them (`experiments.learning.dispatch_test`). Only reports read this
+module: no plan of it teaches a policy or starts a search. ``python -m experiments
+learning.best_known`` writes the files.
 """
 
 from __future__ import annotations

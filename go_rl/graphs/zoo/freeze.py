@@ -40,7 +40,7 @@ def trace_entry(model: ZooModel, micro_batches: int = 1) -> OpGraph:
     """Trace one recipe and check its graph.
 
     Raises:
-        ReadError: its batch does not divide into so many micro-batches.
+        ReadError: its batch does not divide into this many micro-batches.
     """
     from go_rl.graphs.readers.jax.inline import JaxOptions
     from go_rl.graphs.readers.jax.reader import trace_jax

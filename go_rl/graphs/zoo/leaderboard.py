@@ -32,7 +32,7 @@ class Submission:
     before: BestEntry | None
     """Best plan known until now; None: there was none."""
     source: str
-    """Where that one is from: `BEST_VERSION`, or the board's folder."""
+    """Source of the best plan: `BEST_VERSION`, or the board's folder."""
     accepted: bool
     """Whether the plan is better, and was written."""
 

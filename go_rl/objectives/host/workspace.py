@@ -102,12 +102,10 @@ class HostWorkspace(Workspace):
         )
 
     def evaluate(self, decisions: Decisions) -> Scored:
-        """Simulate a batch of plans."""
         batch = latency_batch if self._is_latency else max_load_batch
         return Scored(decisions, *batch(self.problem, decisions.device))
 
     def detail(self, decisions: Decisions, row: int = 0) -> Evaluation:
-        """Evaluate one plan in full."""
         evaluate = evaluate_latency if self._is_latency else evaluate_max_load
         return evaluate(self.problem, decisions.device[row])
 

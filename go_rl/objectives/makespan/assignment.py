@@ -23,11 +23,9 @@ class MakespanAssignment:
 
     @property
     def infeasible(self) -> Evaluation | None:
-        """Evaluation that says why no placement exists, if that is easily proved; else None."""
         return self._workspace.infeasible
 
     def reset(self) -> None:
-        """Take back all decisions."""
         if "placement" in self._workspace.problem.decisions:
             self.device = np.full(len(self._choices.fed), UNDECIDED, np.int16)
         else:

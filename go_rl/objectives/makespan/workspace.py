@@ -128,7 +128,6 @@ class MakespanWorkspace(PlanningWorkspace):
         return Legalized(legal, codes, "" if failure is None else failure.detail)
 
     def assignment(self) -> MakespanAssignment:
-        """Return an empty assignment, which decides node by node."""
         return MakespanAssignment(self, self.choices)
 
     def evaluate(self, decisions: Decisions) -> Scored:
@@ -146,7 +145,6 @@ class MakespanWorkspace(PlanningWorkspace):
 
     @property
     def target(self) -> float:
-        """Bound that a value must meet to be the optimum."""
         return self.bound
 
     @cached_property
@@ -162,7 +160,6 @@ class MakespanWorkspace(PlanningWorkspace):
 
     @cached_property
     def reference_seconds(self) -> float:
-        """Seconds of the plan `reference`; where it fails, all work one after the other."""
         seconds = float(self.evaluate(self.reference).seconds[0])
         work = self.problem.seconds.min(axis=0)
         serial = float(work[np.isfinite(work)].sum())

@@ -34,7 +34,6 @@ class RingAssignment:
         return failed(Status.INFEASIBLE, chips, self._store.clash)
 
     def reset(self) -> None:
-        """Take back all decisions."""
         self._store.reset()
         self._possible.clear()
 
@@ -45,7 +44,6 @@ class RingAssignment:
         return self._possible[node]
 
     def assign(self, node: int, device: int) -> str:
-        """Put a node on a chip; return why no legal partition can follow, or nothing."""
         self._possible.clear()
         if not self._store.set(node, device):
             return self._store.clash

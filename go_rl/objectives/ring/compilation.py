@@ -65,8 +65,8 @@ def _pricing(strict: bool) -> None:
     offsets, edges = problem.graph.successors
     blocks = np.zeros(instance.num_blocks)
     to_nodes(
-        instance.block_of, instance.replicated, instance.leader, offsets,
-        problem.graph.receivers[edges], blocks.astype(np.int16), blocks.astype(np.int64),
+        instance.block_of, instance.replicated, instance.leader,
+        (offsets, problem.graph.receivers[edges]), blocks.astype(np.int16), blocks.astype(np.int64),
         np.zeros(nodes, np.int16), np.zeros(nodes, np.int64),
     )  # fmt: skip
 

@@ -19,7 +19,7 @@ from go_rl.objectives.ring.assignment import RingAssignment
 from go_rl.objectives.ring.bounds import ring_bound
 from go_rl.objectives.ring.greedy import greedy_fills, topological_fill, work_share
 from go_rl.objectives.ring.linear_cuts import LinearCuts, UnequalChips
-from go_rl.objectives.ring.simulate.pricing import Pricer, RingPricer
+from go_rl.objectives.ring.simulate.pricing import RingPricer
 from go_rl.solvers import RingSolver, ring_instance
 
 FAITHFUL = 4.0
@@ -36,16 +36,10 @@ class Repaired(NamedTuple):
 
 
 class RingWorkspace(PlanningWorkspace):
-    """Solver, pricer, units and bound of one ring problem; parts are built when first used.
+    """Solver, pricer, units and bound of one ring problem; parts are built when first used."""
 
-    A ``pricer`` of one's own replaces the simulator's.
-    """
-
-    def __init__(self, problem: Problem, pricer: Pricer | None = None) -> None:
+    def __init__(self, problem: Problem) -> None:
         self.problem = problem
-        self.has_own_prices = pricer is not None
-        if pricer is not None:
-            self.pricer = pricer
 
     @cached_property
     def solver(self) -> RingSolver:
@@ -53,7 +47,7 @@ class RingWorkspace(PlanningWorkspace):
         return RingSolver(self.problem)
 
     @cached_property
-    def pricer(self) -> Pricer:
+    def pricer(self) -> RingPricer:
         """T_max of plans."""
         return RingPricer(self.problem)
 
@@ -101,9 +95,8 @@ class RingWorkspace(PlanningWorkspace):
 
     @property
     def target(self) -> float:
-        """The bound that a value must meet to be the optimum: 0, none, where a pricer of one's own
-        may undercut the simulator's seconds."""
-        return 0.0 if self.has_own_prices else self.bound
+        """The bound that a value must meet to be the optimum."""
+        return self.bound
 
     @property
     def chips(self) -> int:
@@ -161,7 +154,6 @@ class RingWorkspace(PlanningWorkspace):
         return Repaired(decisions, self.detail(decisions), fidelity)
 
     def assignment(self) -> RingAssignment:
-        """Return an empty assignment, which decides node by node."""
         return RingAssignment(ring_instance(self.problem))
 
     @property

@@ -29,7 +29,7 @@ class Kernel:
     provider: str
     """Execution provider, such as ``CUDAExecutionProvider``."""
     runs: int
-    """How often it ran."""
+    """Number of runs of the kernel."""
     process: int
     """Number of the process."""
 

@@ -91,7 +91,7 @@ class StageProcesses:
         self.lifelines: list[Connection] = []
         self.memories: list[SharedMemory] = []
         self.records: list[StageRecord] = []
-        """Where onnxruntime's records of each stage are, after `probe`."""
+        """Records of onnxruntime, one a stage, after `probe`."""
 
     def _channel(self, name: str, sender: int, receiver: int) -> Channel:
         ends = (self.bells[self.manifest.stages[stage].device] for stage in (sender, receiver))

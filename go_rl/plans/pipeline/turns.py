@@ -47,7 +47,7 @@ class StageClock:
     processor: list[float] = field(default_factory=list)
     """Processor time of running and copying, which no other process on the core adds to."""
     ends: list[float] = field(default_factory=list)
-    """When it left, on the machine's clock."""
+    """Times at which inputs left the stage, on the machine's clock."""
 
 
 @dataclass

@@ -29,13 +29,13 @@ from go_rl.runtime.lifeline import die_with
 
 @dataclass(frozen=True)
 class SharedSlots:
-    """Where the slots of a channel lie."""
+    """Slots of a channel in shared memory."""
 
     memory: str
     """Name of the shared memory."""
     shape: tuple[int, ...]
     dtype: str
-    """Its name, which bfloat16 and the like have too."""
+    """Name of the element type, which bfloat16 and the like have too."""
     slots: int
 
 

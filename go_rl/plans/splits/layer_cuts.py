@@ -59,7 +59,6 @@ class LayerCuts:
 
     @property
     def name(self) -> str:
-        """Name in tables."""
         return f"for {self.sink}"
 
     def optimize(self, problem: Problem, budget: Budget, seed: int) -> Plan:

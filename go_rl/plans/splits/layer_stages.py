@@ -122,7 +122,7 @@ def megatron_stages(setting: SplitContext, text: str) -> list[str]:
 
 
 def check_sum(setting: SplitContext, layers: int, blocks: LayerBlocks) -> None:
-    """Raise a `SplitError` unless so many layers are those of the graph."""
+    """Raise a `SplitError` unless this many layers are those of the graph."""
     if layers != blocks.count:
         raise setting.error(
             f"splits {layers} layers, and {setting.graph.name!r} has {blocks.count} "

@@ -51,7 +51,7 @@ class Written:
 
     @cached_property
     def document(self) -> Any:
-        """Its JSON or TOML; None: it is neither."""
+        """Parsed JSON or TOML; None: the text is neither."""
         try:
             return parse_json(self.text)
         except ValueError:
@@ -84,7 +84,7 @@ class Notation:
 
     name: str
     english: str
-    """Its form in a few words."""
+    """Description of the form in a few words."""
     is_written: Callable[[Written, SplitContext], bool]
     """Whether a split is written in it."""
     read: Callable[[SplitContext, Any], Split]

@@ -75,7 +75,7 @@ class Manifest:
     """File of arrays by name beside the manifest: the weights and the inputs that the user's own
     example has; None: there is none."""
     graph_hash: str
-    """That of the plan."""
+    """Digest of the plan's graph."""
     hardware: str
     objective: str
     predicted_throughput: float | None

@@ -29,7 +29,6 @@ class DispatchPlans(MakespanPlans, PrototypePlans):
     def seconds(
         self, weights: Float32[np.ndarray, "B W"], most: float = np.inf
     ) -> Float64[np.ndarray, "B"]:
-        """Return [B] seconds of the plans of [B, W] weights."""
         return self.dispatch.evaluate(weights).seconds
 
     def decisions(self, proposals: ProposalArrays) -> Decisions:

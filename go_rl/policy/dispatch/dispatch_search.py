@@ -29,7 +29,7 @@ class DispatchSearch:
     control: str | None = None
     """Control arm from which the search starts, one of `CONTROLS`."""
     memory: dict[str, Any] | None = None
-    """Where the search is kept, so that it goes on from there; None: it begins anew."""
+    """State of an earlier search to go on from, and to be kept up to date; None: begin anew."""
     name: str = "dispatch-search"
 
     def __post_init__(self) -> None:

@@ -17,10 +17,10 @@ UNDECAYED = "prototypes"
 
 @dataclass(frozen=True)
 class Descent:
-    """How parameters move; equal ones share a compiled step."""
+    """Optimiser and its learning rate; equal ones share a compiled update."""
 
     learning_rate: float
-    """First step."""
+    """Initial learning rate."""
     updates: int
     """Updates over which the rate falls."""
     weight_decay: float

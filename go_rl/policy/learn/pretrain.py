@@ -22,7 +22,7 @@ from go_rl.policy.learn.collect import (
     price_here,
 )
 from go_rl.policy.learn.config import (
-    MakespanTrainConfig,
+    NodesTrainConfig,
     RingTrainConfig,
     TrainConfig,
 )
@@ -93,7 +93,7 @@ def pretrain(
 def _problems(config: TrainConfig, folder: Path) -> Curriculum[TrainConfig]:
     if isinstance(config, RingTrainConfig):
         return RingProblems(config)
-    assert isinstance(config, MakespanTrainConfig)
+    assert isinstance(config, NodesTrainConfig)
     traced = folder / CACHE if config.traced is None else Path(config.traced)
     return MakespanProblems(config, traced)
 

@@ -25,7 +25,6 @@ class NodesPolicy(HardwarePolicy):
 
     @property
     def head_names(self) -> tuple[str, ...]:
-        """Names of the heads, in the order of the recurrence."""
         return DECISIONS
 
     def setup(self) -> None:

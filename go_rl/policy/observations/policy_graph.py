@@ -28,7 +28,7 @@ class Columns:
     from_edges: tuple[str, ...]
     """Scalars and numbers of the hardware that derive from edges, as all places do."""
     from_orders: tuple[str, ...] = ()
-    """Those of the scalars that derive from places in orders."""
+    """Columns of the scalars that derive from places in orders."""
 
     @property
     def features(self) -> int:

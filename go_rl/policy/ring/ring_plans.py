@@ -53,7 +53,6 @@ class RingPlans(PlanDecoder):
 
     @cached_property
     def observed(self) -> PolicyGraph:
-        """Observation of the problem by the network."""
         return observe_ring(self.workspace)
 
     @property

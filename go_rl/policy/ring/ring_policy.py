@@ -35,7 +35,6 @@ class RingPolicy(Policy):
         self.placement = PlacementDecoder(self.config)
 
     def decoder(self, decision: str) -> Any:
-        """Return the decoder of a decision."""
         return getattr(self, decision)
 
     def summary(self, pooled: Float[Array, "D"], graph: jraph.GraphsTuple) -> Float[Array, "D"]:

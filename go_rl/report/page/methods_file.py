@@ -14,7 +14,7 @@ from go_rl.core.evaluation import finite
 from go_rl.core.files.strict_json import read_json
 
 METHODS_FILE = "methods.json"
-"""Its name in the folder."""
+"""Name of the file in the folder."""
 PAGE_FILE = "page.html"
 """Name of the page that ``go-rl view`` leaves there."""
 

@@ -20,7 +20,7 @@ OPERATOR = (104.0, 22.0)
 MARGIN, HEAD = 14.0, 26.0
 """Least free space inside a block, and the least height of its name."""
 MARGIN_SHARE, HEAD_SHARE = 0.02, 0.09
-"""The same as shares of the height of a block, whose name then shows from afar."""
+"""Margin and head as shares of the height of a block, whose name then shows from afar."""
 
 
 @dataclass(frozen=True, eq=False)

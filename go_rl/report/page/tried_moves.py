@@ -16,7 +16,7 @@ from jaxtyping import Float64, Int16, Int64
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
-from go_rl.core import FREE, Objective, Plan, Problem
+from go_rl.core import FREE, Plan, Problem
 from go_rl.core.decisions import Decisions
 from go_rl.core.evaluation import OPTIMAL_GAP, STATUS_CODES, Status
 from go_rl.core.printable import name_line
@@ -43,7 +43,7 @@ class Hindrance(StrEnum):
     NOTHING = "nothing"
     """The move is legal and costs nothing, or gains."""
     UNKNOWN = "unknown"
-    """It was not tried: the graph is too large to try all moves."""
+    """No attempt: the graph is too large to try all moves."""
 
 
 @dataclass(frozen=True)
@@ -151,7 +151,7 @@ class _Trials:
         work = self.problem.work
         attempts.sort(key=lambda each: -float(work[self.members[each.unit]].sum()))
         size = self.graph.num_nodes + self.graph.num_edges
-        by_rules = not self._is_priced_whole
+        by_rules = not self.problem.objective.traits.is_priced_whole
         most = max(1, (MOST_CHECKED if by_rules else MOST_PRICED) // size)
         legal_ones: list[tuple[_Attempt, Decisions]] = []
         for attempt in attempts[:most]:
@@ -165,14 +165,6 @@ class _Trials:
         why = f"not tried: only the {most:,} moves of the longest operators are"
         for attempt in attempts[most:]:
             yield attempt, TriedMove(attempt.device, Hindrance.UNKNOWN, why)
-
-    @property
-    def _is_priced_whole(self) -> bool:
-        """Whether the simulator finds every rule that a move of a unit may break."""
-        return (
-            self.problem.objective.traits.is_replayed
-            or self.problem.objective is Objective.MAX_LOAD
-        )
 
     def _moved(self, attempt: _Attempt) -> Decisions:
         device: Int16[np.ndarray, "N"] = self.plan.device.copy()

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 import numpy as np
 from jaxtyping import Float64, Int64
@@ -47,7 +47,6 @@ KIND_COLOURS = {
     "matmul": BLUE, "convolution": PURPLE, "elementwise": GREEN, "reduction": ORANGE,
     "movement": SKY, "gather": YELLOW, "control": BLACK, "other": GREY, TRANSFER: RED,
 }  # fmt: skip
-PASS_COLOURS = {"forward": BLUE, "backward": ORANGE, TRANSFER: RED}
 
 
 @dataclass(frozen=True)
@@ -75,23 +74,18 @@ class Boxes:
     """Share of the iteration, mean over the tracks of the row."""
 
 
-def save_gantt(timeline: Timeline, stem: Path, colour: Literal["kind", "pass"] = "kind") -> None:
+def save_gantt(timeline: Timeline, stem: Path) -> None:
     """Write ``stem``.svg and .png; equal timelines give equal files."""
-    save_figure(gantt_figure(timeline, colour), stem)
+    save_figure(gantt_figure(timeline), stem)
 
 
-def gantt_figure(timeline: Timeline, colour: Literal["kind", "pass"] = "kind") -> Figure:
-    """Return the picture of an iteration.
-
-    Args:
-        colour: by ``kind`` of operator, or by ``pass``, forward or backward.
-    """
+def gantt_figure(timeline: Timeline) -> Figure:
+    """Return the picture of an iteration, each operator in the colour of its kind."""
     rows = gantt_rows(timeline)
-    colours = KIND_COLOURS if colour == "kind" else PASS_COLOURS
-    boxes = _boxes(timeline, rows, [_colour_of(s, colour) for s in timeline.slices], [*colours])
+    boxes = _boxes(timeline, rows, [_kind_of(piece) for piece in timeline.slices])
     figure = new_figure(12.0, 1.3 + max(0.26 * len(rows), 1.0))
     axes = figure.subplots()
-    _draw(axes, boxes, [*colours.values()], timeline.makespan * 1e3 / COLUMNS)
+    _draw(axes, boxes, [*KIND_COLOURS.values()], timeline.makespan * 1e3 / COLUMNS)
     shares = [(-0.7, "busy"), *((y, f"{found.busy:.0%}") for y, found in enumerate(boxes))]
     for y, text in shares:
         axes.annotate(text, (1.005, y), xycoords=("axes fraction", "data"), va="center",
@@ -102,7 +96,7 @@ def gantt_figure(timeline: Timeline, colour: Literal["kind", "pass"] = "kind") -
     axes.set_xlabel("ms")
     axes.tick_params(axis="y", length=0)
     axes.grid(axis="x", color="#dddddd", linewidth=0.6)
-    _legend(figure, boxes, colours)
+    _legend(figure, boxes)
     drawn = {timeline.tracks[i].device for row in rows for i in row.tracks}
     idle = len(timeline.device_kinds) - len(drawn)
     hidden = f" · {idle} idle devices not shown" if idle else ""
@@ -143,24 +137,20 @@ def _shared(tracks: dict, label: str, kind: Sequence[str] = ()) -> list[GanttRow
     return [GanttRow(label.format(d) + said[d], tuple(own)) for d, own in devices.items()]
 
 
-def _colour_of(piece: Slice, colour: str) -> str:
-    if colour == "kind" or piece.args["kind"] == TRANSFER:
-        return piece.args["kind"] if piece.args["kind"] in KIND_COLOURS else "other"
-    return "backward" if piece.args["backward"] else "forward"
+def _kind_of(piece: Slice) -> str:
+    return piece.args["kind"] if piece.args["kind"] in KIND_COLOURS else "other"
 
 
-def _boxes(
-    timeline: Timeline, rows: Sequence[GanttRow], names: Sequence[str], colours: Sequence[str]
-) -> list[Boxes]:
-    number = {name: i for i, name in enumerate(colours)}
+def _boxes(timeline: Timeline, rows: Sequence[GanttRow], kinds: Sequence[str]) -> list[Boxes]:
+    number = {kind: i for i, kind in enumerate(KIND_COLOURS)}
     track = np.array([s.track for s in timeline.slices], np.int64)
-    colour = np.array([number[name] for name in names], np.int64)
+    colour = np.array([number[kind] for kind in kinds], np.int64)
     start = np.array([s.start for s in timeline.slices])
     seconds = np.array([s.seconds for s in timeline.slices])
     grid = np.linspace(0.0, max(timeline.makespan, 1e-300), COLUMNS + 1)
     found = []
     for row in rows:
-        taken = np.zeros((len(colours), COLUMNS))
+        taken = np.zeros((len(number), COLUMNS))
         for place in row.tracks:
             for c in np.unique(colour[track == place]).tolist():
                 mine = (track == place) & (colour == c)
@@ -204,11 +194,12 @@ def _draw(axes: Axes, rows: Sequence[Boxes], colours: Sequence[str], column: flo
         axes.broken_barh(spans, (y - 0.4, 0.8), facecolors=paint, linewidth=0, rasterized=many)
 
 
-def _legend(figure: Figure, rows: Sequence[Boxes], colours: dict[str, str]) -> None:
+def _legend(figure: Figure, rows: Sequence[Boxes]) -> None:
     from matplotlib.patches import Patch
 
     used = {int(c) for boxes in rows for c in boxes.colour}
-    handles = [Patch(color=c, label=n) for i, (n, c) in enumerate(colours.items()) if i in used]
+    named = enumerate(KIND_COLOURS.items())
+    handles = [Patch(color=colour, label=kind) for i, (kind, colour) in named if i in used]
     if handles:
         figure.legend(handles=handles, loc="outside right upper", frameon=False, fontsize=9)
 

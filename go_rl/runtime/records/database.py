@@ -19,7 +19,7 @@ RECORDS = "records.sqlite"
 LOCK_SECONDS = 60.0
 """Longest wait for another process that has an SQLite file locked."""
 INSTALL = {"psycopg": ": pip install 'go_rl[postgres]' -c constraints.txt"}
-"""How the drivers that go_rl is tried with are installed."""
+"""Installation of the drivers that go_rl is tried with, by driver."""
 DATABASES = ("sqlite", "postgresql", "mysql", "mariadb", "oracle", "mssql")
 
 

@@ -43,7 +43,7 @@ class Record:
     workload: str
     """Canonical hash of the workload."""
     target: str
-    """Where it was measured, such as ``cpu-1``."""
+    """Target of the measurement, such as ``cpu-1``."""
     setting: str = AS_IT_COMES
     """Canonical JSON of the configuration measured: tile sizes, layout, flags; "": the defaults."""
     round: int = 0

@@ -99,7 +99,6 @@ class DomainStore:
 
     @property
     def problem(self) -> Problem:
-        """The problem being solved."""
         return self.instance.problem
 
     @property
@@ -133,7 +132,6 @@ class DomainStore:
         return int(word) & 0xFFFF_FFFF_FFFF_FFFF if self._feasible else 0
 
     def chips(self, node: int) -> tuple[int, ...]:
-        """Return the chips a node may still take, ascending; one of them: it is placed."""
         word = self.domain(node)
         return tuple(c for c in range(self.instance.net.chips) if word >> c & 1)
 

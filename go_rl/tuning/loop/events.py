@@ -25,8 +25,6 @@ class SlotReport:
     """Seconds by which the network's latency fell."""
     predicted: float | None
     """Predicted `gain`; None: the scheduler predicts nothing."""
-    scheduling: float
-    """Seconds of the wall that the choice took."""
     lapsed: bool = False
     """Whether a static scheme gave the slot to a finished operator."""
 

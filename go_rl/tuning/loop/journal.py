@@ -41,11 +41,9 @@ class MemoryJournal:
         self.kept: list[TrialBatch] = []
 
     def batches(self) -> Iterator[TrialBatch]:
-        """Yield those that are kept, in order."""
         yield from list(self.kept)
 
     def append(self, batch: TrialBatch) -> None:
-        """Keep one more."""
         self.kept.append(batch)
 
 
@@ -68,7 +66,6 @@ class FileJournal:
         self._read = self._load()
 
     def batches(self) -> Iterator[TrialBatch]:
-        """Yield those that are kept, in order."""
         yield from list(self._read)
 
     def append(self, batch: TrialBatch) -> None:

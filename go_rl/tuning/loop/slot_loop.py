@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping, Sequence
 
 from go_rl.tuning.config import TuningError
@@ -162,7 +161,7 @@ class _SlotLoop:
 
     def _slot(self) -> bool:
         """Run the rest of the slot that a stop cut short, or a new one; False: there is none."""
-        state, began = self._state, time.perf_counter()
+        state = self._state
         predicted = None
         if state.current is None:
             chosen = self._scheduler.choose(state)
@@ -172,7 +171,6 @@ class _SlotLoop:
             number = state.slot + 1
         else:
             chosen, number = state.current, state.slot
-        scheduling = time.perf_counter() - began
         latency, elapsed, trials = state.latency, state.elapsed, state.trials
         if lapsed := state.finished(chosen):
             self._keep(TrialBatch("lapse", chosen, number, (), state.slot_seconds))
@@ -181,9 +179,7 @@ class _SlotLoop:
             while state.current is not None:
                 self._measure("slot", chosen, number, state.config.batch)
         gain, seconds = latency - state.latency, state.elapsed - elapsed
-        report = SlotReport(
-            number, chosen, seconds, state.trials - trials, gain, predicted, scheduling, lapsed
-        )
+        report = SlotReport(number, chosen, seconds, state.trials - trials, gain, predicted, lapsed)
         self._listener.on_slot(state, report)
         return True
 

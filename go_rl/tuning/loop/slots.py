@@ -10,7 +10,7 @@ from go_rl.tuning.config import FirstRound, TuningError
 LONGEST_SLOT = 100.0
 """Seconds of a slot, at most (DynaTune, section 5)."""
 SLOTS_AN_OPERATOR = 10
-"""A budget buys at least so many slots for each operator."""
+"""A budget buys at least this many slots for each operator."""
 
 
 @dataclass(frozen=True)

@@ -39,7 +39,7 @@ class LiveBackend(Backend, Protocol):
         ...
 
     def lapse(self, seconds: float) -> None:
-        """Hear that so many seconds of the budget went by unused."""
+        """Note that this many seconds of the budget went by unused."""
         ...
 
 

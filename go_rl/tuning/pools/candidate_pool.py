@@ -1,8 +1,8 @@
 """`PoolSet`: measured candidates of a network's operators, as one compact file.
 
-A file is an .npz with ``header`` (JSON: format, version, operators, target, provenance, digest)
-and, for all candidates of all operators in a row, ``seconds`` (float32; NaN: it failed), ``spent``
-(float32), ``features`` (float16, [S, numbers]) and ``keys`` (uint64).
+A file (`go_rl.runtime.saved_model`) says operators, target and provenance, and holds, for all
+candidates of all operators in a row, ``seconds`` (float32; NaN: it failed), ``spent`` (float32),
+``features`` (float16, [S, numbers]) and ``keys`` (uint64).
 """
 
 from __future__ import annotations
@@ -16,18 +16,18 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float32, UInt64
 
-from go_rl.core.files.shipped import shipped_or_given
-from go_rl.core.files.strict_json import parse_json
-from go_rl.core.files.whole_file import whole_file
-from go_rl.runtime.array_file import UNREADABLE, read_arrays
 from go_rl.runtime.records import canonical_json
+from go_rl.runtime.saved_model import SavedKind
 from go_rl.tuning.config import TuningError
 from go_rl.tuning.loop.nouns import TunedOperator
 
-FORMAT, VERSION = "go_rl schedule pools", 1
 FOLDER = Path(__file__).parent / "recorded"
 """Folder of the pools that ship."""
 ENDING = ".npz"
+KIND = SavedKind(
+    "go_rl-candidate-pools", "candidate pools", {"version": 1},
+    "make them again from their records", FOLDER, error=TuningError,
+)  # fmt: skip
 _ARRAYS = ("seconds", "spent", "features", "keys")
 
 
@@ -84,16 +84,9 @@ class PoolSet:
         """Write the file; one that is there is replaced once the new one is complete.
 
         Raises:
-            TuningError: it cannot be written.
+            CheckpointError: it cannot be written.
         """
-        header = self._described() | {"format": FORMAT, "version": VERSION, "digest": self.digest}
-        told = np.frombuffer(canonical_json(header).encode(), np.uint8)
-        try:
-            with whole_file(path) as file:
-                arrays: dict[str, Any] = self._joined()
-                np.savez_compressed(file, header=told, **arrays)
-        except OSError as error:
-            raise TuningError(f"{path}: cannot be written ({error.strerror})") from error
+        KIND.write(path, self._joined(), self._described())
 
     def _described(self) -> dict[str, Any]:
         operators = [
@@ -127,39 +120,12 @@ def load_pools(source: str | Path) -> PoolSet:
     Raises:
         TuningError: no such file or name; it is damaged, of another version, or no pool file.
     """
-    path = shipped_or_given(source, FOLDER, ENDING, "recorded network", TuningError)
-    header, arrays = _contents(path)
-    if header.get("format") != FORMAT:
-        raise TuningError(f"{path}: does not say {FORMAT!r}; name a file of candidate pools")
-    if header.get("version") != VERSION:
-        raise TuningError(
-            f"{path}: pools of version {header.get('version')!r}, and this go_rl reads {VERSION}; "
-            "make them again from their records"
-        )
-    try:
-        found = PoolSet(
+    with KIND.opened(source) as saved:
+        header = saved.manifest
+        return PoolSet(
             header["network"], header["target"], float(header["peak_flops"]),
-            _split(header["operators"], arrays), header["provenance"],
+            _split(header["operators"], saved.arrays), header["provenance"],
         )  # fmt: skip
-        whole = found.digest == header["digest"]
-    except (KeyError, TypeError, ValueError) as error:
-        raise TuningError(f"{path}: is damaged ({error}); get it again") from error
-    if not whole:
-        raise TuningError(f"{path}: is damaged (its digest is another); get it again")
-    return found
-
-
-def _contents(path: Path) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-    try:
-        file = read_arrays(path)
-        header = parse_json(file["header"].tobytes().decode())
-        arrays = {name: file[name] for name in _ARRAYS}
-    except UNREADABLE as error:
-        what = error.strerror if isinstance(error, OSError) and error.strerror else error
-        raise TuningError(f"{path}: cannot be read as candidate pools ({what})") from error
-    if not isinstance(header, dict):
-        raise TuningError(f"{path}: does not say {FORMAT!r}; name a file of candidate pools")
-    return header, arrays
 
 
 def _split(

@@ -100,7 +100,6 @@ class ReplayBackend:
 
     @property
     def peak_flops(self) -> float:
-        """Theoretical FLOP/s of the target."""
         return self._pools.peak_flops
 
     def space(self, operator: int) -> CandidateSpace:

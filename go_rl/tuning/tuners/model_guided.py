@@ -13,7 +13,7 @@ from go_rl.tuning.tuners.proposal import check_count, random_batch
 from go_rl.tuning.tuners.scored_pool import CandidateScorer, ScoredPool
 
 Search = Callable[[ObservedTrials, ScoredPool, int, np.random.Generator], list[Candidate]]
-"""Search that returns up to so many candidates that were not observed, none only where the space
+"""Search that returns up to this many candidates that were not observed, none only where the space
 has no more, of what it scores in a pool that begins empty."""
 
 

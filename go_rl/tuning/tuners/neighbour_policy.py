@@ -74,7 +74,7 @@ class NeighbourPolicy:
         return _forward(jax.device_get(self.params), moves, np)  # quicker than a call of XLA
 
     def learn(self, experience: MoveExperience, epochs: int) -> None:
-        """Make so many updates with all of an experience."""
+        """Make this many updates with all of an experience."""
         self.params, self._state = _learn(self.params, self._state, experience, self._rate, epochs)
 
 

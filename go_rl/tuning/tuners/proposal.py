@@ -12,7 +12,7 @@ from go_rl.tuning.tuners.scored_pool import ScoredCandidates, ScoredPool
 
 
 def check_count(count: int) -> None:
-    """Raise a `TuningError` unless so many candidates can be proposed."""
+    """Raise a `TuningError` unless this many candidates can be proposed."""
     if count < 1:
         raise TuningError(f"inner tuner: asked for {count} candidates; ask for at least 1")
 

@@ -126,7 +126,6 @@ class TvmBackend:
 
     @property
     def model(self) -> str:
-        """Name of the network."""
         return self.network.name
 
     @property

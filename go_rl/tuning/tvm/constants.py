@@ -51,7 +51,7 @@ def fold_constants(module: Any) -> Any:
             return call if folded is None else relax.const(folded)
 
         def _known(self, expression: Any) -> Any:
-            """The array that an operand is; itself where it is none."""
+            """The array that an operand is, or the operand itself where it is no array."""
             if isinstance(expression, relax.Var):
                 bound = self.lookup_binding(expression)
                 expression = expression if bound is None else bound

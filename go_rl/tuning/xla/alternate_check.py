@@ -1,4 +1,4 @@
-"""The last word: baseline and winner measured again, their kernels visited in turn.
+"""The last word: default and winner measured again, their kernels visited in turn.
 
 What won was the fastest of many noisy measurements, so these flatter it; a fresh round does not.
 Kernels that both share are measured once and count for both.
@@ -22,7 +22,7 @@ Job = tuple[str, str]
 
 def check_alternately(
     timer: KernelTimer,
-    baseline: GraphFusion,
+    default: GraphFusion,
     best: GraphFusion,
     settings: Mapping[str, str],
     rounds: int,
@@ -32,14 +32,14 @@ def check_alternately(
     Args:
         timer: an equal check that it has records of is not made again; checks are numbered from -1
             downwards, and share no number with what was compared while tuning.
-        baseline: run as it comes.
+        default: run as it comes.
         best: run under ``settings``.
         settings: by hash of kernel.
         rounds: of which each kernel's median counts.
     """
     ours = [(part.hash, settings.get(part.hash, AS_IT_COMES)) for part in best.parts]
-    theirs = [(part.hash, AS_IT_COMES) for part in baseline.parts]
-    parts = {part.hash: part for part in (*baseline.parts, *best.parts)}
+    theirs = [(part.hash, AS_IT_COMES) for part in default.parts]
+    parts = {part.hash: part for part in (*default.parts, *best.parts)}
     jobs = _in_turn(theirs, ours)
     whose = [(parts[hash_], setting) for hash_, setting in jobs]
     seconds: dict[Job, list[float]] = {job: [] for job in jobs}

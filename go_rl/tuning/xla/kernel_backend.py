@@ -106,7 +106,7 @@ class KernelBackend:
         fusions = [self._space.read(candidate) for candidate in candidates]
         before, times = self.times.best.key, trials.times
         if not self.times.tried:
-            self._baseline(trials)
+            self._default(trials)
         else:
             trials.measure_fusions(fusions, (1.0 - GRAPH_SHARE) * self.budget.left)
         trials.improve([fusion for fusion in fusions if times.knows_all(fusion)])
@@ -136,7 +136,7 @@ class KernelBackend:
             found.append((each, ours, reason, each.key == best != before))
         return found
 
-    def _baseline(self, trials: KernelTrials) -> None:
+    def _default(self, trials: KernelTrials) -> None:
         name, default = self._space.graph.name, self._space.default
         if not default.parts:
             raise TuningError(f"{name}: has no operator, so there is no kernel to tune")

@@ -60,7 +60,7 @@ class Source(Protocol):
         self, jobs: Sequence[tuple[Sequence[int], str]], times: int = 1
     ) -> list[dict[str, Any] | str]:
         """Return what `go_rl.costs.timing.rounds.measure_together` does of nodes under
-        settings, all visited in turn, with so many times as many visits; or why there is no
+        settings, all visited in turn, with this many times the visits; or why there is no
         time."""
         ...
 
@@ -131,7 +131,7 @@ class KernelTimer:
         self._paid |= {key for key in keys if key in self._known}
 
     def affordable(self, seconds: float) -> int:
-        """Return how many first measurements are made in so many seconds, by the mean of those so
+        """Return how many first measurements are made in this many seconds, by the mean of those so
         far; 1 if there is none, or even one takes longer."""
         paid = [self._known[key] for key in self._paid if key[2] == 0]
         spent = sum(map(_spent, paid))

@@ -29,17 +29,17 @@ class TunePoint:
 
 @dataclass(frozen=True)
 class Check:
-    """Times of baseline and winner, measured again alternately."""
+    """Times of default and winner, measured again alternately."""
 
-    baseline_seconds: float
+    default_seconds: float
     tuned_seconds: float
     """Sum of the median of each kernel's rounds, for the winner."""
     rounds: int
 
     @property
     def faster(self) -> bool:
-        """Whether the winner is faster than the baseline."""
-        return self.tuned_seconds < self.baseline_seconds
+        """Whether the winner is faster than the default."""
+        return self.tuned_seconds < self.default_seconds
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,9 +58,9 @@ class Tuned:
     seconds: Mapping[str, float]
     """Seconds of each kernel kept, by hash, as measured while tuning."""
     kept: str
-    """Kind of what is kept: ``tuned``, or ``baseline``, XLA's default fusion and flags."""
+    """Kind of what is kept: ``tuned``, or ``default``, XLA's default fusion and flags."""
     check: Check | None
-    """Final check; None: the baseline was the best all along, or the winner could not be
+    """Final check; None: the default was the best all along, or the winner could not be
     checked."""
     curve: tuple[TunePoint, ...]
     minutes: float
@@ -76,21 +76,21 @@ class Tuned:
     notes: tuple[str, ...]
 
     @property
-    def baseline_seconds(self) -> float:
+    def default_seconds(self) -> float:
         """Seconds of the graph as XLA has it: checked, or as measured while tuning."""
-        return self.check.baseline_seconds if self.check else self.curve[0].seconds
+        return self.check.default_seconds if self.check else self.curve[0].seconds
 
     @property
     def kept_seconds(self) -> float:
         """Seconds of the graph as it is kept: checked, or as measured while tuning."""
-        if self.kept == "baseline" or self.check is None:
-            return self.baseline_seconds
+        if self.kept == "default" or self.check is None:
+            return self.default_seconds
         return self.check.tuned_seconds
 
     @property
     def speedup(self) -> float:
-        """Baseline over what is kept; 1: nothing faster was found."""
-        return self.baseline_seconds / self.kept_seconds
+        """Seconds of the default over those of what is kept; 1: nothing faster was found."""
+        return self.default_seconds / self.kept_seconds
 
 
 def tuned_document(tuned: Tuned, config: TuningConfig) -> dict[str, Any]:
@@ -99,7 +99,7 @@ def tuned_document(tuned: Tuned, config: TuningConfig) -> dict[str, Any]:
     return {
         "model": tuned.model, "graph": graph.digest, "target": tuned.target,
         "kept": tuned.kept, "speedup": tuned.speedup,
-        "baseline_seconds": tuned.baseline_seconds, "kept_seconds": tuned.kept_seconds,
+        "default_seconds": tuned.default_seconds, "kept_seconds": tuned.kept_seconds,
         "check": asdict(tuned.check) if tuned.check else None,
         "fusion": {"origin": tuned.fusion.origin, "leader": tuned.fusion.leader.tolist()},
         "kernels": _kernels(tuned),

@@ -173,7 +173,7 @@ class KernelTuning:
             fusion=times.best if kept else space.default,
             settings=settings if kept else {},
             seconds=times.seconds if kept else times.plain,
-            kept="tuned" if kept else "baseline",
+            kept="tuned" if kept else "default",
             check=check, curve=kernel_curve(space, batches), minutes=minutes,
             measured=self.timer.made, replayed=self.timer.replayed,
             trials=sum(len(b.trials) for b in batches if b.phase != "known"),
@@ -186,16 +186,16 @@ class KernelTuning:
         """Check of both times; None where there is nothing to check, or it failed."""
         default = self.space.default
         if times.best.key == default.key and not settings:
-            notes.append("Nothing faster than the baseline was found")
+            notes.append("Nothing faster than the default was found")
             return None
-        self.report("measuring the best and the baseline again")
+        self.report("measuring the best and the default again")
         rounds = self.config.check_rounds
         check = check_alternately(self.timer, default, times.best, settings, rounds)
         if isinstance(check, str):
-            notes.append(f"The baseline is kept: {check}")
+            notes.append(f"The default is kept: {check}")
             return None
         if not check.faster:
-            notes.append("The baseline is kept: measured again, the best was not faster")
+            notes.append("The default is kept: measured again, the best was not faster")
         return check
 
 

@@ -7,6 +7,7 @@ from importlib.resources import files
 import numpy as np
 import pytest
 
+from experiments.kernels.roofline_fit import calibrate
 from go_rl.core import Device, HardwareError, OpKind
 from go_rl.core.hardware.presets import EXAMPLES, load_hardware
 from go_rl.costs.devices import device_names
@@ -15,7 +16,6 @@ from go_rl.costs.models import (
     CostModel,
     Efficiency,
     Kernels,
-    calibrate,
     shipped_parameters,
 )
 from go_rl.graphs.readers.graph_builder import GraphBuilder, Node

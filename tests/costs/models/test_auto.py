@@ -7,7 +7,7 @@ import pytest
 from go_rl.api.options import OptimizeOptions
 from go_rl.api.problem import problem_for
 from go_rl.core import load_hardware
-from go_rl.core.hardware.systems import GPU_CHIPS
+from go_rl.core.hardware.systems import GPU_DEVICES
 from go_rl.costs.models.registry import cost_identity
 from go_rl.graphs.readers.jax.reader import trace_jax
 from go_rl.graphs.zoo.models.building import floats
@@ -22,7 +22,7 @@ def _problem(graph, hardware, **options):
     return problem_for(graph, OptimizeOptions(hardware=hardware, **options))
 
 
-@pytest.mark.parametrize("kind", GPU_CHIPS)
+@pytest.mark.parametrize("kind", GPU_DEVICES)
 def test_gpus_of_the_presets_have_learned_prices(graph, kind):
     problem = _problem(graph, f"{kind}x2")
     assert problem.cost_model == "learned:gpus"

@@ -10,7 +10,7 @@ import pytest
 from go_rl.core import CheckpointError, HardwareError, Objective
 from go_rl.core.hardware.hardware import Device
 from go_rl.core.hardware.presets import load_hardware
-from go_rl.core.hardware.systems import GPU_CHIPS, GPU_LINKS
+from go_rl.core.hardware.systems import GPU_DEVICES, GPU_LINKS
 from go_rl.costs.devices import find_device
 from go_rl.costs.models import ProblemOptions, make_problem
 from go_rl.costs.models.cost_model import Kernels
@@ -64,7 +64,7 @@ def test_a_fused_kernel_is_its_product_and_the_bytes_beyond(graph, model):
     assert of_node.tolist().index(0) == graph.op_type.index("dot_general")
     # x comes in once for the product and the sum alike; the bias is all that is read beyond.
     assert gpu.work(leader).beyond[1] == 4 * 512
-    device = GPU_CHIPS["v100"]
+    device = GPU_DEVICES["v100"]
     whole = model.seconds(_kernels(graph, leader, np.array([1])), device)[0]
     apart = model.seconds(_kernels(graph), device)
     product = graph.op_type.index("dot_general")
@@ -112,7 +112,7 @@ def test_streams_are_the_launches_of_single_kernels():
 
 
 def test_products_in_other_types_follow_from_rates(mixed, model):
-    device = GPU_CHIPS["a100"]
+    device = GPU_DEVICES["a100"]
     found = model.seconds(_kernels(mixed), device)
     none_faster = model.seconds(_kernels(mixed), replace(device, rates=()))
     whole = model.seconds(_kernels(replace(mixed, element_type=None)), device)
@@ -126,7 +126,8 @@ def test_products_in_other_types_follow_from_rates(mixed, model):
 
 def test_what_is_known_of_a_gpu_is_said(graph, model):
     said = {
-        kind: model.notes(_kernels(graph), GPU_CHIPS[kind]) for kind in ("t4", "v100-16gb", "h100")
+        kind: model.notes(_kernels(graph), GPU_DEVICES[kind])
+        for kind in ("t4", "v100-16gb", "h100")
     }
     assert not any("not measured" in note for note in said["t4"])
     for kind, name in (("v100-16gb", "V100-SXM2-16GB"), ("h100", "H100 80GB HBM3")):
@@ -147,13 +148,13 @@ def test_no_fusion_beats_the_bound_of_products(graph, device):
 
 
 def test_views_and_inputs_are_free_and_faster_devices_are_faster(graph, model):
-    slow, fast = (model.seconds(_kernels(graph), GPU_CHIPS[kind]) for kind in ("p4", "a100"))
+    slow, fast = (model.seconds(_kernels(graph), GPU_DEVICES[kind]) for kind in ("p4", "a100"))
     free = graph.is_fed | (np.array(graph.op_type) == "reshape")
     assert (slow[free] == 0).all()
     assert (slow[~free] > 0).all()
     product = graph.op_type.index("dot_general")
     assert slow[product] > 1.5 * fast[product]
-    assert "Tesla P4" in model.notes(_kernels(graph), GPU_CHIPS["p4"])[0]
+    assert "Tesla P4" in model.notes(_kernels(graph), GPU_DEVICES["p4"])[0]
 
 
 def test_it_is_named_and_identified():
@@ -178,9 +179,9 @@ def test_other_chips_and_number_formats_are_refused():
         named_cost("learned:gpu", load_hardware("t4"))
 
 
-@pytest.mark.parametrize("kind", sorted(set(GPU_CHIPS) - WITH_TF32_PEAK))
+@pytest.mark.parametrize("kind", sorted(set(GPU_DEVICES) - WITH_TF32_PEAK))
 def test_presets_are_the_data_sheets(kind):
-    device, sheet = GPU_CHIPS[kind], find_device(kind)
+    device, sheet = GPU_DEVICES[kind], find_device(kind)
     assert device.peak_flops == pytest.approx(sheet.matrix_flops, rel=0.01)
     assert device.memory_bytes == sheet.memory_bytes
     assert device.memory_bandwidth == sheet.memory_bandwidth
@@ -189,8 +190,8 @@ def test_presets_are_the_data_sheets(kind):
 def test_presets_by_name():
     assert load_hardware("t4").name == "t4x1"
     assert len(load_hardware("a100-40gbx4").devices) == 4
-    assert set(GPU_CHIPS) == set(GPU_LINKS)
-    for kind in GPU_CHIPS:
+    assert set(GPU_DEVICES) == set(GPU_LINKS)
+    for kind in GPU_DEVICES:
         assert find_device(DATA_SHEETS.get(kind, kind))
     with pytest.raises(HardwareError, match="did you mean 't4'"):
         load_hardware("tt4")

@@ -7,6 +7,7 @@ import pytest
 
 import go_rl
 from go_rl.core import ProblemError, RecordError
+from go_rl.costs.models.stage_prices import stage_factors
 from go_rl.costs.models.stage_times import StageTimes, append_times, read_times
 
 HARDWARE = "cpu-1-ring2"
@@ -53,3 +54,27 @@ def test_a_damaged_file_is_named_with_its_line(tmp_path, line, words):
         read_times(file)
     with pytest.raises(RecordError, match="no such file; go-rl run FOLDER --record"):
         go_rl.optimize("zoo:bert-tiny", hardware=HARDWARE, cost=f"stages:{tmp_path / 'none'}")
+
+
+def test_what_always_ran_together_keeps_its_proportions():
+    priced = np.array([1.0, 2.0, 3.0, 0.0])
+    runs = [_run(((0, 1), (2, 3)), (6.0, 9.0))]
+    assert stage_factors(priced, ["a", "b", "c", "d"], runs)[:3] * priced[:3] == pytest.approx(
+        [2.0, 4.0, 9.0], rel=0.1
+    )
+
+
+def test_what_was_cut_apart_is_learned_apart():
+    rng = np.random.default_rng(0)
+    true = rng.uniform(1, 10, 12)
+    priced = true * np.exp(rng.normal(0, 0.4, 12))
+    types = [str(i % 3) for i in range(12)]
+    cuts = [_run((tuple(range(c)), tuple(range(c, 12))), (true[:c].sum(), true[c:].sum()))
+            for c in range(2, 11)]  # fmt: skip
+    found = priced * stage_factors(priced, types, cuts)
+    sums = [found[:c].sum() for c in range(2, 11)]
+    assert sums == pytest.approx([true[:c].sum() for c in range(2, 11)], rel=0.03)
+    assert (
+        np.abs(np.log(found[2:10] / true[2:10])).mean()
+        < np.abs(np.log(priced[2:10] / true[2:10])).mean()
+    )

@@ -45,8 +45,8 @@ def test_tasks_that_cannot_be_are_refused(make: Any, said: str):
 
 
 def test_bad_configurations_are_named():
-    with pytest.raises(TrainingError, match="schedules must be >= 1"):
-        ProgramsConfig(schedules=0)
+    with pytest.raises(TrainingError, match="candidates must be >= 1"):
+        ProgramsConfig(candidates=0)
     with pytest.raises(TaskError, match="did you mean 'x86-64-v3'"):
         listed_drawings(ProgramsConfig(codegen=("x86-64v3",)), ())
     with pytest.raises(ZooError):

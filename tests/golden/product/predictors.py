@@ -145,7 +145,7 @@ def kernel_model_training() -> Facts:
 
 def rank_training(loss: RankLoss) -> Facts:
     """A small network learns to rank settings of kernels and tilings of programs together."""
-    tiles, losses = tile_groups(load_tile_data("tiles-cpu-1"), np.arange(8)), []
+    tiles, losses = tile_groups(load_tile_data("tiles-cpu-1")).take(np.arange(8)), []
     embedding = replace(SMALL, outputs=8)
     config = RankTrainConfig(RankNetworkConfig(embedding, head=16), loss=loss, steps=30, batch=8)
     weights = RankPredictor.fit(

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from go_rl.core import ReadError
-from go_rl.graphs.readers.jax.target import read_jax_target
+from go_rl.graphs.readers.jax.target import named_function
+from go_rl.graphs.readers.python_target import python_target
 
 MODULE = """
 import jax
@@ -71,6 +72,11 @@ class Space:
     def inner():
         return direct, (floats(9),)
 """
+
+
+def read_jax_target(target, dims):
+    with python_target(target) as named:
+        return named_function(named, dims).graph()
 
 
 @pytest.fixture

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from onnx_models import header, read
 
+from experiments.readers.resnet50 import resnet50_model
 from go_rl.core.errors import ReadError, UnknownOperatorError
 from go_rl.graphs.readers.onnx.reader import read_onnx
-from go_rl.graphs.zoo.resnet50 import resnet50_model
 
 pytestmark = pytest.mark.usefixtures("in_process")
 WHOLE = resnet50_model(weights=False).SerializeToString()

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 from onnx_models import header, parsed, read, shape_of
 
+from experiments.readers.resnet50 import resnet50_model, write_resnet50_onnx
 from go_rl.core.errors import ReadError
 from go_rl.core.graph.op_kind import OpKind
 from go_rl.graphs.readers.onnx.reader import read_onnx, read_onnx_model
 from go_rl.graphs.readers.onnx.worker import complete_in_subprocess
-from go_rl.graphs.zoo.resnet50 import resnet50_model, write_resnet50_onnx
 
 
 def edges(graph):

@@ -2,18 +2,22 @@
 
 from math import isnan, log, sqrt
 
+import numpy as np
 import pytest
 
 from go_rl.tuning.config import TuningError
 from go_rl.tuning.loop.belief.belief import CurvePrediction
 from go_rl.tuning.loop.nouns import Candidate, Trial, TunedOperator
 from go_rl.tuning.loop.schedulers import SCHEDULERS, scheduler_of
+from go_rl.tuning.loop.schedulers.ansor_gradient import AnsorGradient
 from go_rl.tuning.loop.schedulers.predicted_gains import PredictedGains
-from go_rl.tuning.loop.schedulers.registry import live_scheduler
-from go_rl.tuning.loop.schedulers.upper_confidence_bound import UpperConfidenceBound
+from go_rl.tuning.loop.schedulers.registry import WITH_BELIEF, live_scheduler
+from go_rl.tuning.loop.schedulers.upper_confidence_bound import RELATIVE, UpperConfidenceBound
+from go_rl.tuning.loop.slot_loop import tune_operators
 from go_rl.tuning.loop.slots import SlotConfig
 from go_rl.tuning.loop.tuning_state import TrialBatch, TuningState
-from tests.tuning.toy_pools import PEAK
+from go_rl.tuning.pools.replay import ReplayBackend
+from tests.tuning.toy_pools import PEAK, InOrder, paths_of, pool, pool_set
 
 
 def state_of(operators, slots, first, seed=0, seconds=1000.0):
@@ -91,3 +95,50 @@ def test_names_that_are_not_there():
         scheduler = scheduler_of(name, Improves({}), paths=[])
         assert scheduler.name == name
     assert isnan(CurvePrediction(1.0, 1.0, 0.0).acceptance)
+
+
+def test_the_bonus_of_a_short_network_and_one_in_proportion_to_the_latency():
+    nothing = PredictedGains(Improves(dict.fromkeys(range(9), 0.0)))
+    short = state_of(operators(1, 1), [(0, 1e-4), (0, 1e-4), (1, 8e-4)], [1e-4, 8e-4])
+    paper = UpperConfidenceBound(nothing)
+    assert paper.score(short, 0) == pytest.approx(sqrt(0.2 * log(4) / 2))
+    assert paper.score(short, 1) == pytest.approx(sqrt(0.2 * log(4)))
+    # 0.1 % of 0.9 ms stand for a millisecond
+    relative = UpperConfidenceBound(nothing, RELATIVE)
+    assert relative.score(short, 0) == pytest.approx(0.9e-3 * sqrt(2 * log(4) / 2))
+    assert relative.choose(short) == 1
+
+
+def test_ansors_gradient_by_hand():
+    ends = [8e-3, 4e-3, 2e-3, 1e-3]
+    slots = [(0, each) for each in ends] + [(1, 1e-4)]
+    alone = state_of(operators(2, 1), slots, [9e-3, 1e-3])
+    # backward (1 - 8) / 3 ms; forward 1 - 1/4 - 1 ms; 2 · (0.2 · -7/3 + 0.8 · -1/4) ms
+    assert AnsorGradient().gradient(alone, 0) == pytest.approx(-4e-3 / 3)
+    # another convolution has 1e11 FLOP/s: β · 1e7 / 1e11 = 0.2 ms, so that forward is -0.8 ms
+    alike = state_of(operators(2, 1, kinds=("conv2d",)), slots, [9e-3, 1e-3])
+    assert AnsorGradient().gradient(alike, 0) == pytest.approx(2 * (-1.4e-3 / 3 - 0.64e-3))
+    assert AnsorGradient().choose(alike) == 0
+
+
+def falling(rng, count):
+    """Seconds whose best falls with diminishing returns."""
+    return (1e-3 + 5e-3 * np.exp(-np.arange(count) / rng.uniform(3, 12))) * rng.uniform(0.5, 2)
+
+
+def test_the_oracle_is_at_least_as_good_as_all_on_convex_curves():
+    rng = np.random.default_rng(0)
+    pools = pool_set(*(
+        pool(f"conv2d {k}", int(rng.integers(1, 4)), 1e7, falling(rng, 60)) for k in range(4)
+    ))  # fmt: skip
+    config = SlotConfig(seconds=60.0, batch=4, patience=60, slot=4.0)
+    found = {}
+    for name in SCHEDULERS:
+        if name in WITH_BELIEF:
+            belief = Improves(dict.fromkeys(range(999), 1e9))
+            scheduler = scheduler_of(name, belief)
+        else:
+            scheduler = scheduler_of(name, paths=paths_of(pools))
+        found[name] = tune_operators(ReplayBackend(pools), scheduler, InOrder, config).latency
+    assert min(found, key=found.__getitem__) == "oracle"
+    assert found["oracle"] < found["sequential"]

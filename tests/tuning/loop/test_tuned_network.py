@@ -7,10 +7,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from go_rl.costs.timing.config import CollectConfig
 from go_rl.report.tuning_curve import save_network_curve
+from go_rl.runtime.records import RecordStore
 from go_rl.tuning.config import TuneProgramsConfig, TuningError
 from go_rl.tuning.loop.nouns import Candidate, Trial, TunedOperator
+from go_rl.tuning.loop.trial_records import known_trials, trial_record
 from go_rl.tuning.loop.tuning_state import TrialBatch
+from go_rl.tuning.tvm.backend import credible
 from go_rl.tuning.tvm.tuned_network import (
     LatencyPoint,
     LeftOperator,
@@ -109,3 +113,22 @@ def test_folders_without_candidates_are_one_clear_error(tmp_path, content):
         (tmp_path / "candidates.json").write_text(content)
     with pytest.raises(TuningError, match=r"candidates\.json: holds no candidates"):
         read_candidates(tmp_path)
+
+
+def test_times_that_disagree_are_not_taken_at_their_least():
+    assert credible({"seconds": 1.0, "median": 1.4}) == {"seconds": 1.0, "median": 1.4}
+    assert credible({"seconds": 0.4, "median": 1.4}) == {"seconds": 1.4, "median": 1.4}
+
+
+def test_trials_come_back_from_the_store(tmp_path):
+    config = CollectConfig(target="here")
+    times = {"seconds": 0.25, "spread": 0.1, "calls": 3, "median": 0.3, "compile_seconds": 0.1,
+             "slowed": 1.0, "away": 0.0}  # fmt: skip
+    good, bad = trial("good", 0.25), trial("bad", None)
+    with RecordStore(tmp_path / "records.sqlite") as store:
+        store.add([trial_record(OPERATORS[1], good, times, config),
+                   trial_record(OPERATORS[1], bad, "it crashed", config)])  # fmt: skip
+        assert known_trials(store, "elsewhere", OPERATORS) == {}
+        found = known_trials(store, "here", OPERATORS)
+    assert list(found) == [1]
+    assert sorted(found[1], key=lambda t: t.candidate.key) == [bad, good]

@@ -31,7 +31,7 @@ def test_it_finds_the_best_fusion_and_the_best_setting(tmp_path):
     us, and the last operator: 15 us. The default: 35 + 95 us."""
     tuned = tune(Machine(fused_is_slow), tmp_path, EVERYTHING)
     assert tuned.kept == "tuned"
-    assert tuned.baseline_seconds == pytest.approx(130e-6)
+    assert tuned.default_seconds == pytest.approx(130e-6)
     assert tuned.kept_seconds == pytest.approx(60.5e-6)
     assert tuned.speedup == pytest.approx(130 / 60.5)
     assert [len(part.nodes) for part in tuned.fusion.parts] == [3, 2, 1]
@@ -55,7 +55,7 @@ def test_time_is_obeyed_and_getting_ready_does_not_count(tmp_path):
         records = store.find("cpu-1", round=0)
     assert [bool(record.setting) for record in records].count(True) == 4
     assert len(records) == len(machine.asked) == 12
-    assert tuned.kept == "baseline"
+    assert tuned.kept == "default"
 
 
 def test_what_is_known_is_not_measured_again_but_paid_for(tmp_path):
@@ -69,12 +69,12 @@ def test_what_is_known_is_not_measured_again_but_paid_for(tmp_path):
     assert second.minutes == pytest.approx(first.minutes, abs=0.1)
 
 
-def test_a_baseline_that_cannot_be_timed_is_an_error(tmp_path):
+def test_a_default_that_cannot_be_timed_is_an_error(tmp_path):
     with pytest.raises(TuningError, match=r"default fusion cannot be timed: .*crashed"):
         tune(Machine(lambda nodes, setting: "crashed"), tmp_path, EVERYTHING)
 
 
-def test_too_few_minutes_for_the_baseline_are_an_error_that_says_how_far_it_came(tmp_path):
+def test_too_few_minutes_for_the_default_are_an_error_that_says_how_far_it_came(tmp_path):
     with pytest.raises(TuningError, match="1 of the 2 kernels of the default fusion"):
         tune(Machine(fused_is_slow), tmp_path, replace(EVERYTHING, minutes=0.1))
 

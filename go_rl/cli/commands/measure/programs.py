@@ -1,4 +1,4 @@
-"""``go-rl measure programs``: real times of random schedules of networks' operators."""
+"""``go-rl measure programs``: real times of random candidates of networks' operators."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ from go_rl.costs.timing.config import (
 
 @dataclass(frozen=True)
 class ProgramOptions:
-    """Which programs are measured, and how."""
+    """Choice of the programs to measure, and limits of the measuring."""
 
     data_set: str = ProgramsConfig.data_set
-    """Name of a data set that says networks, tasks, schedules, level and seeds: programs-3."""
+    """Name of a data set that says networks, tasks, candidates, level and seeds: programs-3."""
     networks: tuple[str, ...] = ProgramsConfig.networks
     """Graphs of the zoo, with spaces between."""
-    schedules: int = ProgramsConfig.schedules
-    """Random schedules of each task and level, at most."""
+    candidates: int = ProgramsConfig.candidates
+    """Random candidates of each tensor task and level, at most."""
     codegen: tuple[str, ...] = ProgramsConfig.codegen
     """Levels of x86-64 that each is compiled for. They are targets of the code: the processor is
     the one that runs it."""
@@ -54,7 +54,7 @@ class ProgramOptions:
     most_flops: float = SamplingConfig.most_flops
     """FLOP of a task, beyond which it is left out."""
     seed: int = SamplingConfig.seed
-    """Random seed of the schedules."""
+    """Random seed of the candidates."""
 
     def config(self, timing: TimingConfig, choice: ChoiceConfig) -> ProgramsConfig:
         """Return the configuration that the library knows."""
@@ -64,14 +64,14 @@ class ProgramOptions:
             sampling=sampling, timing=timing,
         )  # fmt: skip
         return ProgramsConfig(
-            self.data_set, self.networks, self.schedules, self.codegen, self.memory,
+            self.data_set, self.networks, self.candidates, self.codegen, self.memory,
             self.build_core, self.most_seconds, choice, measure,
         )  # fmt: skip
 
 
 @dataclass(frozen=True)
 class ProgramTiming(TimingConfig):
-    """When a measurement is good enough (docs/kernels.md)."""
+    """Effort and quality of a measurement (docs/kernels.md)."""
 
     together: int = 64
     """Programs, at most, that are visited in turn."""

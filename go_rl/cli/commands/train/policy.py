@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import dataclass, field, make_dataclass
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
 
@@ -17,7 +16,7 @@ from go_rl.cli.exit_codes import OK
 from go_rl.cli.folders import check_folder
 from go_rl.cli.next_command import EXAMPLE_MODEL, say_next
 from go_rl.cli.runtime_log import leaving_at_once
-from go_rl.core import ProblemError, TrainingError, decision_names
+from go_rl.core import TrainingError
 from go_rl.core.files.strict_json import read_json
 from go_rl.core.files.typed_json import from_json
 from go_rl.policy.config import POLICIES
@@ -27,63 +26,16 @@ from go_rl.policy.learn.config import (
     DispatchTrainConfig,
     NodesTrainConfig,
     OrdersTrainConfig,
-    PPOConfig,
     RingTrainConfig,
     RunConfig,
 )
 
-DecisionSets = tuple[tuple[str, ...], ...]
-
-
-def _decision_sets(words: list[str]) -> DecisionSets:
-    """Read ``placement,schedule,fusion placement``; a ValueError, for tyro, names a wrong one."""
-    try:
-        return tuple(decision_names(word) for word in words)
-    except ProblemError as error:
-        raise ValueError(str(error)) from error
-
-
-DECISION_SETS: tyro.constructors.PrimitiveConstructorSpec[DecisionSets] = (
-    tyro.constructors.PrimitiveConstructorSpec(
-        nargs="*",
-        metavar="NAME,NAME [NAME,NAME ...]",
-        instance_from_str=_decision_sets,
-        is_instance=lambda given: isinstance(given, tuple),
-        str_from_instance=lambda sets: [",".join(names) for names in sets],
-    )
-)
-
-
 Network = Literal["ring", "orders", "nodes", "dispatch"]
 
 
-def _plain(training: RunConfig, kind: type[RunConfig]) -> RunConfig:
-    """Return the configuration that the library knows, of flags for connected devices."""
-    values: dict[str, Any] = {f.name: getattr(training, f.name) for f in fields(kind)}
-    if "ppo" in values:
-        values["ppo"] = PPOConfig(**asdict(values["ppo"]))
-    return kind(**values)
-
-
-@dataclass(frozen=True)
-class NodesTraining(NodesTrainConfig):
-    """One pretraining run; the same configuration and machine give the same weights."""
-
-    decide: Annotated[DecisionSets, DECISION_SETS] = NodesTrainConfig.decide
-    """Sets of decisions, each as often as it is listed."""
-
-
-@dataclass(frozen=True)
-class DispatchTraining(DispatchTrainConfig):
-    """One pretraining run; the same configuration and machine give the same weights."""
-
-    decide: Annotated[DecisionSets, DECISION_SETS] = DispatchTrainConfig.decide
-    """Sets of decisions, each as often as it is listed."""
-
-
 @dataclass(frozen=True, kw_only=True)
-class TrainOptions(ABC):
-    """Abstract: what the options of all objectives share."""
+class TrainOptions:
+    """Options of ``go-rl train policy``."""
 
     PREFIXED: ClassVar[bool] = True
     out: Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="DIR")]
@@ -97,86 +49,34 @@ class TrainOptions(ABC):
     """Processes that train together, on one host or many; the same command in each."""
     network: Network
     """Policy that is trained; the flags below are those of its configuration."""
-
-    @property
-    @abstractmethod
-    def given(self) -> RunConfig:
-        """The configuration that the flags describe."""
+    training: RunConfig
 
     @property
     def chosen(self) -> RunConfig:
-        """The configuration of the run, from its file where one is named."""
+        """The configuration of the run, from its file where one is named, else by the flags."""
         if self.config is None:
-            return self.given
-        return from_json(type(self.given), _document(Path(self.config)), self.config)
+            return self.training
+        return from_json(type(self.training), _document(Path(self.config)), self.config)
 
 
-@dataclass(frozen=True, kw_only=True)
-class TrainRing(TrainOptions):
-    """Options of ``go-rl train policy``."""
+def _options(network: str, training: Callable[[], RunConfig]) -> type[TrainOptions]:
+    """Return the options that train this policy by this configuration."""
+    own = Annotated[training, tyro.conf.arg(name="")]
+    return make_dataclass(
+        f"Train{network.title()}",
+        [("network", Network, field(default=network)),
+         ("training", own, field(default_factory=training))],
+        bases=(TrainOptions,), namespace={"__doc__": TrainOptions.__doc__}, frozen=True,
+        kw_only=True,
+    )  # fmt: skip
 
-    network: Network = "ring"
-    """Policy that is trained; the flags below are those of its configuration."""
-    training: Annotated[RingTrainConfig, tyro.conf.arg(name="")] = field(
-        default_factory=RingTrainConfig
+
+OPTIONS = {
+    network: _options(network, training)
+    for network, training in (
+        ("ring", RingTrainConfig), ("orders", OrdersTrainConfig), ("nodes", NodesTrainConfig),
+        ("dispatch", DispatchTrainConfig),
     )
-
-    @property
-    def given(self) -> RunConfig:
-        """The configuration that the flags describe."""
-        return self.training
-
-
-@dataclass(frozen=True, kw_only=True)
-class TrainOrders(TrainOptions):
-    """Options of ``go-rl train policy --network orders``."""
-
-    network: Network = "orders"
-    """Policy that is trained; the flags below are those of its configuration."""
-    training: Annotated[OrdersTrainConfig, tyro.conf.arg(name="")] = field(
-        default_factory=OrdersTrainConfig
-    )
-
-    @property
-    def given(self) -> RunConfig:
-        """The configuration that the flags describe."""
-        return self.training
-
-
-@dataclass(frozen=True, kw_only=True)
-class TrainNodes(TrainOptions):
-    """Options of ``go-rl train policy --network nodes``."""
-
-    network: Network = "nodes"
-    """Policy that is trained; the flags below are those of its configuration."""
-    training: Annotated[NodesTraining, tyro.conf.arg(name="")] = field(
-        default_factory=NodesTraining
-    )
-
-    @property
-    def given(self) -> RunConfig:
-        """The configuration that the flags describe."""
-        return _plain(self.training, NodesTrainConfig)
-
-
-@dataclass(frozen=True, kw_only=True)
-class TrainDispatch(TrainOptions):
-    """Options of ``go-rl train policy --network dispatch``."""
-
-    network: Network = "dispatch"
-    """Policy that is trained; the flags below are those of its configuration."""
-    training: Annotated[DispatchTraining, tyro.conf.arg(name="")] = field(
-        default_factory=DispatchTraining
-    )
-
-    @property
-    def given(self) -> RunConfig:
-        """The configuration that the flags describe."""
-        return _plain(self.training, DispatchTrainConfig)
-
-
-OPTIONS: dict[str, type[TrainOptions]] = {
-    "ring": TrainRing, "orders": TrainOrders, "nodes": TrainNodes, "dispatch": TrainDispatch
 }  # fmt: skip
 """Options by the name of the policy."""
 
@@ -185,7 +85,7 @@ def options_of(argv: Sequence[str]) -> type[TrainOptions]:
     """Return the options for the policy that the arguments name."""
     words = " ".join(argv).replace("=", " ").split()
     named = words[words.index("--network") + 1 :] if "--network" in words else []
-    return OPTIONS.get(named[0] if named else "", TrainRing)
+    return OPTIONS.get(named[0] if named else "", OPTIONS["ring"])
 
 
 def run(config: TrainOptions) -> int:

@@ -69,7 +69,7 @@ def _table(tuned: Tuned) -> TextTable:
     flagged = sum(part.hash in tuned.settings for part in tuned.fusion.parts)
     heads = ("", f"sum of kernels [{unit}]", "speed-up", "kernels", "with flags")
     cells = [
-        ("XLA's default", f"{scale * tuned.baseline_seconds:.4g}", "1.000", "", ""),
+        ("XLA's default", f"{scale * tuned.default_seconds:.4g}", "1.000", "", ""),
         (
             f"kept: {tuned.kept}",
             f"{scale * tuned.kept_seconds:.4g}",

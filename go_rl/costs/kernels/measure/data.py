@@ -178,14 +178,6 @@ def _column(values: Sequence[int | float], fractions: bool) -> np.ndarray:
     return np.array(values, np.float64 if fractions else np.int64)
 
 
-def by_model_split(
-    models: Sequence[str], held_out: Sequence[str]
-) -> tuple[Int[np.ndarray, "T"], Int[np.ndarray, "V"]]:
-    """Return the kernels of other models, and those of the models held out."""
-    out = np.isin(np.array(models), list(held_out))
-    return np.flatnonzero(~out), np.flatnonzero(out)
-
-
 def plain_seconds(data: KernelData) -> Float64[np.ndarray, "K"]:
     """Return [K] seconds of kernels as they come, of the first round; NaN where there are none."""
     seconds = np.full(data.kernels.num_kernels, np.nan)

@@ -157,7 +157,7 @@ def gpu_kernels(graph: OpGraph) -> GpuKernels:
 def streamed_rows(
     num_bytes: Float64[np.ndarray, "S"], length: Int64[np.ndarray, "S"]
 ) -> OperatorRows:
-    """Return operators that move so many bytes in rows of so many elements.
+    """Return operators that move this many bytes in rows of this many elements.
 
     `go_rl.costs.operators.launches.launch.moved` gives the launch of one of them.
     """

@@ -18,7 +18,7 @@ from go_rl.costs.operators.tables.operator_rows import FLOAT_BYTES, PRODUCTS
 
 OF_MAXIMUM = 5
 """Kernels of the gradient of ``torch.maximum``: equal, halved, chosen, less, masked; they move as
-much as so many that read and write a tensor."""
+much as this many kernels that read and write a tensor."""
 Bundle = tuple[Launch, ...]
 Key = tuple[str, str]
 SCALED = frozenset({"mulu", "divu"})

@@ -110,12 +110,10 @@ def operator_rows(launches: Sequence[Launch]) -> OperatorRows:
     return OperatorRows(np.array([launch.op for launch in launches], dtype=str), columns)
 
 
-def stream(
-    op: str, shape: Sequence[int], nodes: tuple[int, ...], what: str, unlike: bool = False
-) -> Launch:
+def stream(op: str, shape: Sequence[int], nodes: tuple[int, ...], what: str) -> Launch:
     """Return a launch of a stream over a tensor: its last dimension is a row."""
     length = shape[-1] if shape else 1
-    return Launch(op, {"batch": prod(shape[:-1]), "width": length}, nodes, what, unlike=unlike)
+    return Launch(op, {"batch": prod(shape[:-1]), "width": length}, nodes, what)
 
 
 def moved(

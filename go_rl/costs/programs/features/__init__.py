@@ -12,7 +12,6 @@ from go_rl.costs.programs.features.layout import (
     FEATURE_NAMES,
     FEATURE_VERSION,
     LEAF_NUMBERS,
-    group_slices,
 )
 from go_rl.costs.programs.features.leaf_vectors import leaf_vectors
 
@@ -23,7 +22,6 @@ __all__ = [
     "CompactAst",
     "PackedAsts",
     "compact_ast",
-    "group_slices",
     "join_asts",
     "leaf_vectors",
     "pack_asts",

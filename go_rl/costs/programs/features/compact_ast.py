@@ -48,15 +48,15 @@ def compact_ast(nest: LoopNest) -> CompactAst:
 
 
 def positional_encoding(
-    ordering: Int[np.ndarray, "*L"], numbers: int = LEAF_NUMBERS, theta: float = THETA
+    ordering: Int[np.ndarray, "*L"], numbers: int = LEAF_NUMBERS
 ) -> Float64[np.ndarray, "*L numbers"]:
-    """Return [..., numbers] sin(V / theta^(2d / numbers)) at the places 2d and its cosine at
+    """Return [..., numbers] sin(V / `THETA`^(2d / numbers)) at the places 2d and its cosine at
     2d + 1, V being the ordering (CDMPP, section 4.2).
 
     The frequencies are the paper's; those of its released code fall twice as fast.
     """
     place = np.arange(numbers)
-    angle = np.asarray(ordering)[..., None] / theta ** (2 * (place // 2) / numbers)
+    angle = np.asarray(ordering)[..., None] / THETA ** (2 * (place // 2) / numbers)
     return np.where(place % 2, np.cos(angle), np.sin(angle))
 
 

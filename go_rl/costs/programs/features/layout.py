@@ -50,17 +50,3 @@ LEAF_NUMBERS = len(FEATURE_NAMES)
 """164."""
 BUFFER_NUMBERS = len(_BUFFER)
 """18."""
-
-
-def group_slices() -> dict[str, slice]:
-    """Return where each group of numbers lies in a leaf vector."""
-    sizes = {
-        "arithmetic": len(OPERATION_NAMES), "vectorised": len(_KIND), "unrolled": len(_KIND),
-        "parallel": len(_KIND), "gpu": len(_GPU), "buffers": BUFFERS * BUFFER_NUMBERS,
-        "intensity": CURVE_POINTS, "allocation": len(ALLOCATION), "nest": len(_NEST),
-    }  # fmt: skip
-    slices, start = {}, 0
-    for name, size in sizes.items():
-        slices[name] = slice(start, start + size)
-        start += size
-    return slices

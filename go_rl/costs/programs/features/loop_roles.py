@@ -171,7 +171,7 @@ def _sizes(run: int, rows: Sequence[tuple[int, int]]) -> tuple[int, ...]:
 
 
 def _reached(rows: Sequence[tuple[int, int]], long: int, sets: int) -> int:
-    """Sets in which runs of so many lines lie: addresses keep what divides all strides."""
+    """Sets in which runs of this many lines lie: addresses keep what divides all strides."""
     if not rows:
         return sets
     step = gcd(sets, *(s // LINE if s % LINE == 0 else 1 for _, s in rows))

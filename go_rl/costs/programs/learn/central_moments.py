@@ -17,23 +17,21 @@ def central_moment_discrepancy(
     source: Float[Array, "A E"],
     target: Float[Array, "B E"],
     moments: int = MOMENTS,
-    width: float = WIDTH,
 ) -> Float[Array, ""]:
-    """Return |E x - E y| / w + sum over j = 2 … moments of |C_j(x) - C_j(y)| / w^j, Euclidean
-    norms, C_j(x) = E (x - E x)^j element by element.
+    """Return |E x - E y| / `WIDTH` + sum over j = 2 … moments of |C_j(x) - C_j(y)| / `WIDTH`^j,
+    Euclidean norms, C_j(x) = E (x - E x)^j element by element.
 
     Args:
         source: [A, E] latents of one domain.
         target: [B, E] of the other.
         moments: the highest, at least 1.
-        width: of the interval that bounds the latents.
     """
     mean, other = source.mean(axis=0), target.mean(axis=0)
-    total = _norm(mean - other) / width
+    total = _norm(mean - other) / WIDTH
     centred, centred_other = source - mean, target - other
     for j in range(2, moments + 1):
         apart = (centred**j).mean(axis=0) - (centred_other**j).mean(axis=0)
-        total = total + _norm(apart) / width**j
+        total = total + _norm(apart) / WIDTH**j
     return total
 
 

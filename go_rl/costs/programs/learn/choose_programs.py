@@ -50,7 +50,7 @@ def choose_programs(drawn: Drawn, config: ProgramsConfig, folder: Path | None = 
         rows = np.flatnonzero(np.isin(inputs.task, chosen))
     else:
         predictor = ProgramPredictor.load(choice.weights)
-        rows = _where_members_disagree(inputs, predictor, choice.tasks * config.schedules)
+        rows = _where_members_disagree(inputs, predictor, choice.tasks * config.candidates)
     return {keys[row] for row in rows.tolist()}
 
 

@@ -52,7 +52,7 @@ def with_code(inputs: ProgramInputs) -> ProgramInputs:
 
 
 def of_width(inputs: ProgramInputs, numbers: int) -> ProgramInputs:
-    """Return programs whose leaves have so many numbers, `LEAF_NUMBERS` or `WIDE_NUMBERS`."""
+    """Return programs whose leaves have this many numbers, `LEAF_NUMBERS` or `WIDE_NUMBERS`."""
     return with_code(inputs) if numbers == WIDE_NUMBERS else without_code(inputs)
 
 

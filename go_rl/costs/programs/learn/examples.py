@@ -114,8 +114,8 @@ class KeepRules:
     most_away: float = 0.7
     """Noisy: others had the core for a larger share of the time."""
     slowest: float = 100.0
-    """Too slow: more than so many times the task's fastest program on the target. No compiler would
-    run them."""
+    """Too slow: more than this many times the task's fastest program on the target. No compiler
+    would run them."""
     least_programs: int = 2
     """Too few: tasks with fewer distinct programs on a target."""
 

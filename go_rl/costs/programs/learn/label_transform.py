@@ -29,7 +29,7 @@ TAIL = 1e-4
 UP = 5.0
 """Offset added to labels of `quantile`, which are normal scores, so that they are above 0."""
 MARGIN = 4.0
-"""Labels are inverted up to so many deviations beyond those learned from: powers explode."""
+"""Labels are inverted up to this many deviations beyond those learned from: powers explode."""
 
 
 @dataclass(frozen=True, eq=False)

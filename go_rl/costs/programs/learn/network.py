@@ -157,7 +157,7 @@ class Layers(nn.Module):
 
 
 def leaf_layers(leaves: int) -> str:
-    """Return the name of the parameters that programs of so many leaves have for themselves."""
+    """Return the name of the parameters that programs of this many leaves have of their own."""
     return f"leaves_{leaves}"
 
 
@@ -185,8 +185,3 @@ def initial_program_params(config: ProgramNetworkConfig, key: Array) -> Any:
         found = initial_params(own, jax.random.fold_in(key, leaves), flat)
         merged[leaf_layers(leaves)] = found["params"]
     return {"params": merged}
-
-
-def parameter_count(params: Any) -> int:
-    """Return the number of parameters."""
-    return sum(int(each.size) for each in jax.tree.leaves(params["params"]))

@@ -178,7 +178,6 @@ class ProgramPredictor(Predictor[ProgramExamples, ProgramInputs]):
         return np.exp(self._logs(inputs)[0].mean(axis=0))
 
     def interval(self, inputs: ProgramInputs) -> ProgramPredictions:
-        """Return predictions, bounds and flags."""
         logs, outside = self._logs(inputs)
         mean, spread = logs.mean(axis=0), logs.std(axis=0)
         doubt = np.hypot(spread, OWN_SPREAD)
@@ -191,7 +190,7 @@ class ProgramPredictor(Predictor[ProgramExamples, ProgramInputs]):
         )
 
     def knows(self, leaves: int) -> bool:
-        """Return whether there are layers for programs of so many leaves."""
+        """Return whether there are layers for programs of this many leaves."""
         return leaves in self.config.network.leaf_counts
 
     def latents(self, inputs: ProgramInputs) -> Float32[np.ndarray, "P E"]:
@@ -217,7 +216,6 @@ class ProgramPredictor(Predictor[ProgramExamples, ProgramInputs]):
 
     @classmethod
     def load(cls, source: Any) -> ProgramPredictor:
-        """Read what `save` wrote, by path or by the name of a file that ships."""
         from go_rl.costs.programs.learn.weights_file import load_predictor
 
         return load_predictor(source)

@@ -125,7 +125,7 @@ def prepare(
 
 
 def batch_sizes(count: int) -> Iterator[int]:
-    """Yield sizes of batches that hold so many programs: the size that holds all that are left
+    """Yield sizes of batches that hold this many programs: the size that holds all that are left
     where they fill most of it, else the largest that they fill."""
     while count > 0:
         holds = next((size for size in SIZES if size >= count), SIZES[-1])
@@ -155,7 +155,7 @@ def masked_rows(
 
 
 def filled_size(count: int, sizes: tuple[int, ...], what: str) -> int:
-    """Return the smallest size that holds so many.
+    """Return the smallest size that holds this many.
 
     Raises:
         TrainingError: there is none.

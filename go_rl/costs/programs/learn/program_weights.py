@@ -43,7 +43,7 @@ class FineTunable(Protocol):
         ...
 
     def knows(self, leaves: int) -> bool:
-        """Return whether programs of so many leaves can be predicted."""
+        """Return whether programs of this many leaves can be predicted."""
         ...
 
     def predict(self, inputs: ProgramInputs) -> Float64[np.ndarray, "P"]:

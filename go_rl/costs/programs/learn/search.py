@@ -32,7 +32,7 @@ STUDY, FILE = "cdmpp", "search.sqlite"
 RUNGS = (9, 3, 1)
 """Divisors of a trial's updates: what is trained at each rung, the last of full length."""
 REDUCTION = 3
-"""One of so many trials goes on from a rung."""
+"""One trial in this many goes on from a rung."""
 UNITS = (32, 64, 96, 128, 192)
 BATCHES = (32, 64, 128, 256)
 LAYERS = (1, 4)

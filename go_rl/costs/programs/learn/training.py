@@ -72,11 +72,9 @@ class ProgramTrainConfig(TrainRun):
 
     @property
     def what(self) -> str:
-        """The run in messages."""
         return "program training"
 
     def check(self) -> None:
-        """Raise a `TrainingError` for fields that no run can have."""
         if self.labels not in KINDS:
             self.refuse(f"no label transform {self.labels!r}{nearest(self.labels, KINDS)}")
         if self.loss not in get_args(LossName):
@@ -256,7 +254,6 @@ class _RandomPrograms:
         self.loss = ProgramLoss(replace(config.network, leaf_counts=()), config.moments)
 
     def draw(self, rng: np.random.Generator) -> Any:
-        """Return a random batch."""
         count, members = self._counts[int(rng.choice(len(self._counts), p=self._chance))]
         which = self._some(members, rng)
         key = jax.random.key(int(rng.integers(2**31)))

@@ -98,7 +98,7 @@ def listed_drawings(config: ProgramsConfig, tasks: Iterable[TensorTask]) -> list
         if level not in CODEGEN:
             raise TaskError(f"unknown level of x86-64 {level!r}{nearest(level, CODEGEN)}")
     return [
-        Drawing(task, level, config.schedules, config.measure.sampling.seed)
+        Drawing(task, level, config.candidates, config.measure.sampling.seed)
         for task in sorted(tasks, key=lambda task: task.workload)
         for level in config.codegen
     ]

@@ -93,9 +93,8 @@ def gather_programs(
         folder: of the records.
         name: of the data.
         most_slowed: records are left out beside which the fixed work
-            (`go_rl.costs.timing.core_speed`)
-            took more than so many times as long as at the reference speed: where the neighbour of a
-            virtual core is busy, that work is slowed more than programs are.
+            (`go_rl.costs.timing.core_speed`) took more than this many times as long as at the
+            reference speed: a busy neighbour of a virtual core slows that work more than programs.
         most_away: records are left out during which others had the core for a larger share.
 
     Raises:

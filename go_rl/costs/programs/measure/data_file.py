@@ -5,7 +5,7 @@ numbers. Both are packed by LZMA: some 80 bytes a program.
 
 A data set of several processors holds its programs once: ``NAME.npz`` has tasks, loop nests, traces
 and features, ``NAME/TARGET.npz`` the measurements of one processor, a shard, which refers to these
-by number (`go_rl.costs.programs.measure.program_shards` adds one).
+by number (`experiments.programs.program_shards` adds one).
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from go_rl.core.errors import nearest
 from go_rl.costs.programs.features import FEATURE_VERSION, PackedAsts
 from go_rl.costs.programs.measure.data import ROWS, ProgramData, ProgramTarget
 from go_rl.costs.programs.workloads import TaskError, TensorTask
+from go_rl.costs.programs.workloads.drawn_programs import Drawing
 from go_rl.runtime.saved_model import SavedKind
 
 KIND = SavedKind(
@@ -116,6 +117,31 @@ def load_programs(source: str | Path, devices: Sequence[str] | None = None) -> P
 def shard_paths(programs: Path) -> dict[str, Path]:
     """Return the shards of a data set, by device."""
     return {path.stem: path for path in sorted(programs.with_suffix("").glob("*.npz"))}
+
+
+def shipped_programs(name: str, draws: int, device: str) -> dict[tuple[str, str], str]:
+    """Return the loop nests that a processor's shard of a data set that ships has, by workload and
+    setting of their records; none where there is no such data set or shard.
+
+    Args:
+        name: of the data set.
+        draws: schedules of a drawing.
+        device: target of the records.
+
+    Raises:
+        ReadError: the shard is damaged.
+    """
+    path = Path(f"{KIND.shipped}/{name}.npz")
+    if device not in shard_paths(path):
+        return {}
+    data = load_programs(path, [device])
+    found = {}
+    for task, target, draw, nest in zip(data.task, data.target, data.draw, data.nest, strict=True):
+        level = data.targets[target].codegen
+        drawing = Drawing(data.tasks[task], level, draws, int(draw) // draws)
+        key = drawing.task.workload, drawing.setting(int(draw) % draws)
+        found[key] = data.nests[nest]
+    return found
 
 
 def _with_times(data: ProgramData, path: Path) -> ProgramData:

@@ -74,7 +74,7 @@ class BuiltProgram:
     nest: str
     """Loop nest (JSON)."""
     trace: str
-    """How the schedule came about."""
+    """Trace of TVM that makes the schedule."""
     compile_seconds: float
 
 
@@ -170,7 +170,7 @@ def answer(request: Any) -> Any:
 
 
 def bound_memory(limit: int) -> None:
-    """Let this process address so many bytes."""
+    """Let this process address this many bytes."""
     _, hard = resource.getrlimit(resource.RLIMIT_AS)
     bound = limit if hard == resource.RLIM_INFINITY else min(limit, hard)
     resource.setrlimit(resource.RLIMIT_AS, (bound, hard))

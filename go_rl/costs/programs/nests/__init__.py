@@ -6,7 +6,6 @@ from go_rl.costs.programs.nests.index import (
     IndexOperation,
     LoopVariable,
     NestError,
-    index_text,
 )
 from go_rl.costs.programs.nests.nest import (
     ANNOTATIONS,
@@ -18,7 +17,6 @@ from go_rl.costs.programs.nests.nest import (
     NestBuffer,
     NestLeaf,
     Statement,
-    nest_text,
 )
 from go_rl.costs.programs.nests.nest_json import nest_from_json, nest_to_json
 from go_rl.costs.programs.nests.nest_parts import nest_parts
@@ -39,9 +37,7 @@ __all__ = [
     "NestLeaf",
     "Statement",
     "check_nest",
-    "index_text",
     "nest_from_json",
     "nest_parts",
-    "nest_text",
     "nest_to_json",
 ]

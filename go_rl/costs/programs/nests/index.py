@@ -54,25 +54,6 @@ def loops_in(index: Index) -> Iterator[int]:
         yield from loops_in(index.right)
 
 
-def index_text(index: Index) -> str:
-    """Return an expression in the notation of Python."""
-    if isinstance(index, int):
-        return str(index)
-    if isinstance(index, LoopVariable):
-        return f"{VARIABLE}{index.loop}"
-    left, right = index_text(index.left), index_text(index.right)
-    if index.kind in ("min", "max"):
-        return f"{index.kind}({left}, {right})"
-    if index.kind in "+-":
-        return f"{left} {index.kind} {_inside(index.right, right, '+-')}"
-    return f"{_inside(index.left, left, '+-')} {index.kind} {_inside(index.right, right, '+-*//%')}"
-
-
-def _inside(index: Index, text: str, loose: str) -> str:
-    """Return the text in parentheses where its own operation binds no stronger than ``loose``."""
-    return f"({text})" if isinstance(index, IndexOperation) and index.kind in loose else text
-
-
 def index_to_json(index: Index) -> object:
     """Return an expression as JSON: a number, ``"i3"``, or ``[operation, left, right]``."""
     if isinstance(index, int):

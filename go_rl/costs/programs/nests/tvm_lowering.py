@@ -108,11 +108,6 @@ def nest_from_tvm(module: Any, gpu: bool = False, other_types: bool = False) -> 
     return check_nest(LoopNest(tuple(walk.buffers), tuple(body), gpu))
 
 
-def is_gpu(target: Any) -> bool:
-    """Return whether a target of TVM is a GPU."""
-    return "gpu" in target.keys
-
-
 @dataclass
 class _Walk:
     """Walk over a program: buffers met so far, and the loops around."""

@@ -69,7 +69,7 @@ def draw_programs(drawing: Drawing) -> list[Any]:
 
 
 def _meta_schedules(drawing: Drawing, count: int) -> list[Any]:
-    """Return at most so many candidates of MetaSchedule."""
+    """Return at most this many candidates of MetaSchedule."""
     if not count:
         return []
     schedules = import_meta_schedule()

@@ -109,13 +109,12 @@ def candidate_columns(task: Task) -> tuple[str, ...]:
     return tuple(flag_settings()) if task == "flags" else feature_names()
 
 
-def flag_groups(data: KernelData, which: Rows | None = None) -> RankGroups:
+def flag_groups(data: KernelData) -> RankGroups:
     """Return the kernels of a data set that were measured under several settings of flags.
 
     Args:
         data: of kernels; measurements of the first round count, if their time is known to within
             `CONFIDENT`.
-        which: of these kernels only; None: of all.
 
     Raises:
         TrainingError: there is no such kernel.
@@ -124,21 +123,21 @@ def flag_groups(data: KernelData, which: Rows | None = None) -> RankGroups:
     of_setting = np.array([number.get(setting, OTHER) for setting in data.settings])
     chosen = of_setting[data.setting]
     usable = np.asarray((chosen != OTHER) & (data.round == 0) & (data.spread <= CONFIDENT))
-    rows = _rows_of_groups(data.kernel, usable, which)
+    rows = _rows_of_groups(data.kernel, usable)
     _check_any(rows, f"{data.name}: no kernel was measured under two settings of flags")
     kernels = data.kernels.take(np.unique(data.kernel[rows]))
     table = flag_candidates(chosen[rows])
     return _groups("flags", data, rows, data.kernel[rows], kernels, table)
 
 
-def tile_groups(data: TileData, which: Rows | None = None) -> RankGroups:
+def tile_groups(data: TileData) -> RankGroups:
     """Return the programs of a data set that were measured under several tilings; as `flag_groups`.
 
     Raises:
         TrainingError: there is no such program.
     """
     usable = np.asarray(data.first & (data.spread <= CONFIDENT))
-    rows = _rows_of_groups(data.program, usable, which)
+    rows = _rows_of_groups(data.program, usable)
     _check_any(rows, f"{data.name}: no program was measured under two tilings")
     kernels = data.kernels.take(np.unique(data.program[rows]))
     programs = [data.programs[i] for i in data.program[rows].tolist()]
@@ -187,14 +186,11 @@ def candidate_batch(
 
 
 def _rows_of_groups(
-    owner: Int64[np.ndarray, "N"], usable: Bool[np.ndarray, "N"], which: Rows | None
+    owner: Int64[np.ndarray, "N"], usable: Bool[np.ndarray, "N"]
 ) -> Int64[np.ndarray, "R"]:
-    """[R] usable rows of owners that have two or more and are wanted, by owner."""
+    """[R] usable rows of owners that have two or more, by owner."""
     count = np.bincount(owner[usable], minlength=owner.max(initial=0) + 1)
-    wanted = count > 1
-    if which is not None:
-        wanted &= np.isin(np.arange(len(wanted)), which)
-    rows = np.flatnonzero(usable & wanted[owner])
+    rows = np.flatnonzero(usable & (count > 1)[owner])
     return rows[np.argsort(owner[rows], kind="stable")]
 
 

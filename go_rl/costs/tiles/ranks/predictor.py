@@ -105,18 +105,15 @@ class RankPredictor(Ensemble[TrainedRanks, Sequence[RankGroups], Candidates]):
         return np.mean(each, axis=0)
 
     def arrays(self) -> Any:
-        """Return the tree of all arrays that a file holds."""
         return self.members()
 
     @classmethod
     def columns(cls) -> list[list[str]]:
-        """Return the names of all features that the networks read."""
         names = (NODE_FEATURES, KERNEL_FEATURES, *map(candidate_columns, TASKS))
         return [list(each) for each in names]
 
     @classmethod
     def shapes(cls, network: Mapping[str, Any], members: int) -> tuple[RankNetworkConfig, Any]:
-        """Return the configuration of a file's networks, and the shapes of all its arrays."""
         embedding = KernelNetworkConfig(**network["embedding"])
         config = RankNetworkConfig(**{**network, "embedding": embedding})
         rows = {

@@ -66,7 +66,6 @@ class RankTrainConfig(KernelRun):
 
     @property
     def what(self) -> str:
-        """The run in messages."""
         return "rank training"
 
     def check_run(self) -> None:

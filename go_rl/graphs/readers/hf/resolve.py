@@ -146,7 +146,7 @@ def _experts(config: ModelConfig, family: TransformerFamily, layers: int) -> Exp
 
 
 def _expert_layers(config: ModelConfig, family: TransformerFamily, layers: int) -> frozenset[int]:
-    """Blocks that have experts: those listed, or from the first one each so many."""
+    """Blocks that have experts: those listed, or from the first one every this many."""
     if listed := config.numbers("moe_layers"):
         return frozenset(listed)
     first = config.count(family.sparse_from, 0, 0, layers) if family.sparse_from else 0

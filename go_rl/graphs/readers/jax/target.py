@@ -38,25 +38,6 @@ Target = tuple[Callable[..., Any], tuple[Any, ...], Collection[int] | None]
 """Function, arguments, positions of the weights (None: the default rule)."""
 
 
-def read_jax_target(
-    target: str,
-    dims: Mapping[str, int] | None = None,
-    options: JaxOptions | None = None,
-    weights: Collection[int] | None = None,
-) -> OpGraph:
-    """Return the graph of ``module:function``; the current folder is searched first.
-
-    ``weights`` are the positions of the arguments that are weights; None: as the factory gives
-    them, or by the rule of `trace_jax`.
-
-    Raises:
-        ReadError: no such module or attribute (the nearest is named), a dim that the factory does
-            not take, a factory or function that raises, or a result of another form.
-    """
-    with python_target(target) as named:
-        return named_function(named, dims, options, weights).graph()
-
-
 @dataclass(frozen=True, eq=False)
 class NamedFunction:
     """A function that the user named, with its arguments."""
@@ -93,7 +74,7 @@ def named_function(
     optimiser: Optimiser | None = None,
     micro_batches: int = 1,
 ) -> NamedFunction:
-    """Return a function that was found, with its arguments; see `read_jax_target` and `resolve`.
+    """Return a function that was found, with its arguments; see `resolve`.
 
     ``optimiser``: the function is a loss, and what is returned its training iteration, see
     `loss_training`.
@@ -112,29 +93,26 @@ def named_function(
     return NamedFunction(named.name, function, tuple(args), chosen, options, meta)
 
 
-def read_jax_program(target: str, options: JaxOptions | None = None) -> JaxProgram:
+def read_jax_program(target: str) -> JaxProgram:
     """Return ``module:function`` as a program that can be cut into stages.
 
     Raises:
-        ReadError: as `read_jax_target` and `jax_program`.
+        ReadError: as `resolve` and `jax_program`.
     """
     with python_target(target) as named:
-        return named_function(named, options=options).program()
+        return named_function(named).program()
 
 
 @contextmanager
-def resolved_target(
-    target: str, dims: Mapping[str, int] | None, trips: int | None = None
-) -> Iterator[tuple[str, Target]]:
+def resolved_target(target: str, dims: Mapping[str, int] | None) -> Iterator[tuple[str, Target]]:
     """Yield the name of the function, and it with its arguments and the positions of weights;
-    within the context, the current folder can be imported from. A factory with a parameter of that
-    name also gets the trip count.
+    within the context, the current folder can be imported from.
 
     Raises:
-        ReadError: see `read_jax_target`.
+        ReadError: see `resolve`.
     """
     with python_target(target) as named:
-        yield named.name, resolve(named, dims, trips)
+        yield named.name, resolve(named, dims)
 
 
 def resolve(
@@ -149,7 +127,8 @@ def resolve(
         made: what the factory returned, where it was called already.
 
     Raises:
-        ReadError: see `read_jax_target`.
+        ReadError: no such module or attribute (the nearest is named), a dim that the factory does
+            not take, a factory or function that raises, or a result of another form.
     """
     found, target, example = named.thing, named.text, named.example
     if is_torch_module(found):

@@ -21,7 +21,7 @@ WORKER = "go_rl.graphs.readers.onnx.worker"
 SHARES = {"inline": 0.3, "complete": 0.7}
 """Parts of a model's time."""
 LARGEST_GROWTH, FREE_BYTES = 100, 256 << 20
-"""A model may grow so many times while its functions are inlined, or to so many bytes."""
+"""A model may grow this many times while its functions are inlined, or to this many bytes."""
 
 
 def complete_in_subprocess(

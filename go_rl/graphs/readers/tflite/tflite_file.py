@@ -120,7 +120,7 @@ class TfliteOperator:
     """An operator; operands that are left out are -1."""
 
     name: str
-    """As in the schema, such as ``CONV_2D``; that of a custom one after ``CUSTOM:``."""
+    """Name in the schema, such as ``CONV_2D``; that of a custom one after ``CUSTOM:``."""
     inputs: Sequence[int]
     outputs: Sequence[int]
     options: Options

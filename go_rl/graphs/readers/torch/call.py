@@ -88,9 +88,9 @@ def per_input(count: float | int, *names: str) -> Formula:
     return lambda call: float(count * call.tensor(*names).size)
 
 
-def per_tensor(count: float | int, name: str = "self") -> Formula:
+def per_tensor(count: float | int) -> Formula:
     """``count`` FLOP an element of all tensors in a list."""
-    return lambda call: float(count * sum(t.size for t in call.tensor_list(name)))
+    return lambda call: float(count * sum(t.size for t in call.tensor_list("self")))
 
 
 def no_flops(call: TorchCall) -> float:

@@ -66,7 +66,7 @@ SHARDED = "a sharded program: the graph is what one rank does, collectives by wh
 NESTING = ("_vmap_decrement_nesting", "_vmap_increment_nesting")
 """Ends of functions that begin and end a `vmap`."""
 SILENT_DOMAINS = ("_operator", "builtins", "math", "torch")
-"""Where functions on single numbers and of `vmap`'s nesting come from."""
+"""Modules of functions on single numbers and of `vmap`'s nesting."""
 
 
 def walk_graph(walk: TorchWalk, scope: ProgramScope) -> None:
@@ -178,7 +178,7 @@ def _is_idle_clone(
 
 
 def _view(walk: TorchWalk, scope: ProgramScope, ref: Ref, base: TorchValue) -> TorchValue:
-    """The same array by another shape: what is sent of it does not grow."""
+    """Price a view: the same array by another shape, so that no more of it is sent."""
     tensor = typed(walk, scope, ref)
     sent = tensor.nbytes if base.weights else min(base.num_bytes, tensor.nbytes)
     return replace(base, tensor=tensor, num_bytes=sent, strides=strides_of(walk, scope, ref))

@@ -97,14 +97,12 @@ def _autograd(walk: TorchWalk, scope: ProgramScope, node: TorchNode) -> None:
     _inline(walk, scope, node, graph, tensors_after(walk, scope, node))
 
 
-def work_of(
-    walk: TorchWalk, node: TorchNode, graph: TorchGraph, given: list[TorchValue], prefix: str = ""
-) -> Body:
+def work_of(walk: TorchWalk, node: TorchNode, graph: TorchGraph, given: list[TorchValue]) -> Body:
     """Return the work of one run of a graph, none of whose nodes is added."""
     counting = replace(walk, builder=GraphBuilder("body"))
     # Values from outside the body have no producer inside it, so that no edge is drawn to them.
     outside = [replace(value, producer=None) for value in given]
-    inner = ProgramScope(graph, _inner(walk, node, graph, outside), prefix)
+    inner = ProgramScope(graph, _inner(walk, node, graph, outside), "")
     walk_graph(counting, inner)
     nodes = [counting.builder.node(i) for i in range(len(counting.builder))]
     weights = {w: t for value in outside for w, t in value.weights.items()}

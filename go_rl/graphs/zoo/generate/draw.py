@@ -45,7 +45,7 @@ class Draw:
         return bool(self._rng.random() < probability)
 
     def some(self, options: Sequence[T], least: int, most: int) -> list[T]:
-        """Return different options in their order, at least and at most so many."""
+        """Return different options in their order, at least and at most this many."""
         size = min(self.count(least, most), len(options))
         chosen = np.sort(self._rng.permutation(len(options))[:size])
         return [options[i] for i in chosen]

@@ -74,7 +74,7 @@ def classifier_training(loss: Callable[..., Any], variables: tuple[Any, Any], im
 
 
 LEVELS = 256
-"""Values of the random bytes that are compared: the rate is rounded to so many."""
+"""Values of the random bytes that are compared: the rate is rounded to this many."""
 
 
 def dropout(x: Any, rate: float) -> Any:

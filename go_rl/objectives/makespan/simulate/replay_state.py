@@ -85,7 +85,7 @@ class ReplayState(CompiledStruct):
     """[A, D] whether a tied array lies on a device."""
 
     def trace(self, pieces: int) -> Trace:
-        """Return a copy of what happened, of so many pieces."""
+        """Return a copy of what happened, of this many pieces."""
         return Trace(
             start=self.start[:pieces].copy(),
             end=self.end[:pieces].copy(),

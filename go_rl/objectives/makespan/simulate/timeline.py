@@ -34,7 +34,7 @@ class Track:
     device: int
     """Device whose engine runs the slice; for a link, its sender."""
     name: str
-    """Such as ``stream``, ``stream 2`` of several, or ``0 → 1`` for a link."""
+    """Name: ``stream``, ``stream 2`` of several engines, or ``0 → 1`` of a link."""
     to: int | None = None
     """The receiver; None: an engine."""
 

@@ -29,7 +29,7 @@ LAYER, STATES, TRUNCATED = range(3)
 CANDIDATES = 1024
 """Room for candidates to begin with."""
 CANDIDATES_A_CALL = 100_000
-"""A call of `grow_layers` pauses behind so many: some hundredths of a second."""
+"""A call of `grow_layers` pauses after this many: some hundredths of a second."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,7 +84,7 @@ class Frontier(CompiledStruct):
     buffer: Int64[np.ndarray, "C"]
     sort_key: Int64[np.ndarray, "C"]
     worth: Float64[np.ndarray, "C"]
-    """The same memory as `sort_key`: floats >= 0 sort like their bits."""
+    """View of `sort_key` as floats: floats >= 0 sort like their bits."""
     cursor: Int64[np.ndarray, "3"]
 
 

@@ -42,7 +42,7 @@ class OrderSearch:
     first: Float32[np.ndarray, "K W"] | None = None
     """[K, W] weights that are tried first; None: the reference orders, then random mixtures."""
     memory: dict[str, Any] | None = None
-    """Where the search is kept, so that it goes on from there; None: it begins anew."""
+    """State of an earlier search to go on from, and to be kept up to date; None: begin anew."""
     name: str = "order-search"
 
     def with_memory(self, memory: dict[str, Any]) -> OrderSearch:
@@ -142,7 +142,7 @@ class CutLimits(NamedTuple):
 
     @classmethod
     def within(cls, workspace: RingWorkspace, most: float = np.inf) -> CutLimits:
-        """Return those of plans of at most so many seconds."""
+        """Return those of plans of at most this many seconds."""
         most = min(most, workspace.units.serial_seconds)
         return cls(most, most, workspace.weight_limit)
 

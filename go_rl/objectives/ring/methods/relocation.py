@@ -86,7 +86,7 @@ def new_walk(net: Network, chip: Int[np.ndarray, "M"], seed: int) -> RelocationW
 @compiled
 @no_type_check
 def walk(net: Network, units: RingUnits, w: RelocationWalk, temperature: float, moves: int) -> None:
-    """Make so many proposals at one temperature; the first call scores the start."""
+    """Make this many proposals at one temperature; the first call scores the start."""
     if w.state[SCORE] == ILLEGAL:
         for b in range(len(w.chip)):
             w.proposal[b] = w.chip[b]

@@ -361,7 +361,7 @@ def _target(a: MoveArrays, s: UnitMoveState, unit: int) -> int:
 def anneal_moves(
     a: MoveArrays, s: UnitMoveState, moves: int, temperature: float, power: float
 ) -> None:
-    """Try so many moves at one temperature; what was best is kept in ``best``, ``seconds[0]``."""
+    """Try this many moves at one temperature; what was best is kept in ``best``, ``seconds[0]``."""
     energy = _energy(a, s, power)
     for _ in range(moves):
         unit = _start_of_move(a, s)

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import os
 from functools import cached_property
-from typing import Protocol, runtime_checkable
 
 import numpy as np
 from jaxtyping import Bool, Float64, Int8, Int16, Int64
@@ -32,35 +31,8 @@ from go_rl.runtime.threads import on_threads
 from go_rl.solvers.replication import presence, replicas_of
 
 
-@runtime_checkable
-class Pricer(Protocol):
-    """Pricer of the plans of one ring problem, which also decides where copies go: `RingPricer`, or
-    one of the user's own."""
-
-    @property
-    def replicated(self) -> Bool[np.ndarray, "N"]:
-        """[N] nodes copied to each consumer's chip."""
-        ...
-
-    def price(
-        self, devices: Int16[np.ndarray, "B N"]
-    ) -> tuple[Float64[np.ndarray, "B"], Int8[np.ndarray, "B"]]:
-        """Return [B] seconds a step (inf for a failure) and [B] indices into `STATUS_CODES`."""
-        ...
-
-    def evaluate(self, device: Int16[np.ndarray, "N"]) -> Evaluation:
-        """Price one plan in full."""
-        ...
-
-    def place(
-        self, device: Int16[np.ndarray, "N"]
-    ) -> tuple[Int16[np.ndarray, "N"], Int64[np.ndarray, "N"]]:
-        """Return [N] home chips and [N] sets of chips where each node is present."""
-        ...
-
-
 class RingPricer:
-    """`Pricer` by the analytical model; build once, then price batches.
+    """Prices of plans by the analytical model, and where copies go; build once, then price batches.
 
     Static rules other than acyclicity are not checked: plans come from the solver, and
     `go_rl.verify.check_plan` verifies what is reported.
@@ -147,7 +119,7 @@ class RingPricer:
         return int(copies[self.arrays.user].sum())
 
     def _borrow(self, events: int) -> RingScratch:
-        """Return scratch that no other thread uses, with room for so many events."""
+        """Return scratch that no other thread uses, with room for this many events."""
         try:
             scratch = self._idle.pop()
         except IndexError:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from go_rl.policy.learn.config.checks import check_least, check_positive, check_top
+from go_rl.core import TrainingError
+from go_rl.core.ranges import COUNT, NOT_NEGATIVE, PART, POSITIVE, Range, check_ranges
 
 
 @dataclass(frozen=True)
@@ -25,9 +26,10 @@ class PPOConfig:
     """Updates over which the learning rate falls to a tenth, along a cosine; 0: it stays."""
 
     def __post_init__(self) -> None:
-        check_positive("ppo", self, "learning_rate", "clip", "gradient_norm")
-        check_least("ppo", self, 0, "entropy", "decay_updates")
-        check_least("ppo", self, 1, "epochs")
+        check_ranges(
+            self, "ppo", TrainingError, learning_rate=POSITIVE, clip=POSITIVE,
+            gradient_norm=POSITIVE, entropy=NOT_NEGATIVE, decay_updates=NOT_NEGATIVE, epochs=COUNT,
+        )  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -47,9 +49,10 @@ class FineTuneConfig:
     """Best decisions so far that are learned again with each batch; 0: none."""
 
     def __post_init__(self) -> None:
-        for least, name in ((2, "batch"), (1, "first"), (0, "remembered")):
-            check_least("fine-tuning", self, least, name)
-        check_top(self.top, "fine-tuning")
+        check_ranges(
+            self, "fine-tuning", TrainingError, batch=Range(2), first=COUNT,
+            remembered=NOT_NEGATIVE, top=PART,
+        )  # fmt: skip
 
 
 FINE_TUNING = {

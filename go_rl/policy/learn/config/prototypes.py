@@ -6,9 +6,9 @@ from abc import ABC
 from dataclasses import dataclass, field
 
 from go_rl.core import DECISIONS, TrainingError, decision_names
+from go_rl.core.ranges import COUNT, NOT_NEGATIVE, POSITIVE, check_ranges
 from go_rl.costs.models.registry import check_cost
 from go_rl.policy.config import DispatchPolicyConfig, OrdersPolicyConfig, PrototypePolicyConfig
-from go_rl.policy.learn.config.checks import check_least, check_positive
 from go_rl.policy.learn.config.run import RunConfig
 
 
@@ -35,7 +35,7 @@ class PrototypeTrainConfig(RunConfig, ABC):
     rollouts: int = 512
     """Rollouts of the search on each problem."""
     candidates: int = 400
-    """Best weights of so many problems, among which the prototypes are chosen."""
+    """Problems whose best weights are the candidates for prototypes."""
     judged: int = 800
     """Problems on which the candidates are judged."""
     examples: int | None = None
@@ -61,11 +61,11 @@ class PrototypeTrainConfig(RunConfig, ABC):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_least("train", self, 0, "generated", "choices", "updates", "weight_decay")
-        check_least("train", self, 1, "max_nodes", "rollouts", "candidates", "judged", "problems")
-        check_positive("train", self, "learning_rate")
-        if self.examples is not None:
-            check_least("train", self, 1, "examples")
+        check_ranges(
+            self, "train", TrainingError, generated=NOT_NEGATIVE, choices=NOT_NEGATIVE,
+            updates=NOT_NEGATIVE, weight_decay=NOT_NEGATIVE, max_nodes=COUNT, rollouts=COUNT,
+            candidates=COUNT, judged=COUNT, problems=COUNT, learning_rate=POSITIVE, examples=COUNT,
+        )  # fmt: skip
         for name in self.cost:
             check_cost(name)
         if not (self.generated or self.zoo or self.graphs):

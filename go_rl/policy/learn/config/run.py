@@ -12,23 +12,21 @@ from go_rl.core import (
     DECISIONS,
     RULE_SETS,
     CheckpointError,
-    Objective,
     TrainingError,
     decision_names,
 )
 from go_rl.core.errors import nearest
+from go_rl.core.ranges import COUNT, NOT_NEGATIVE, PART, SHARE, Range, check_ranges
 from go_rl.costs.models.registry import check_cost
 from go_rl.graphs.cutting.colocation import check_colocation
 from go_rl.graphs.zoo.index import TRAINED
 from go_rl.policy.config import (
     SHIPPED_CHIPS,
-    SHIPPED_NAMES,
     SOLVER_MODES,
     NodesPolicyConfig,
     PolicyConfig,
     RingPolicyConfig,
 )
-from go_rl.policy.learn.config.checks import check_least, check_top
 from go_rl.policy.learn.config.learner import PPOConfig
 
 CONFIG_FILE = "config.json"
@@ -72,8 +70,9 @@ class RunConfig(ABC):
     """Training runs that were tried for these weights, this one included; only the card says it."""
 
     def __post_init__(self) -> None:
-        check_least("train", self, 0, "seed")
-        check_least("train", self, 1, "attempts", "max_nodes")
+        check_ranges(
+            self, "train", TrainingError, seed=NOT_NEGATIVE, attempts=COUNT, max_nodes=COUNT
+        )
 
     def to_json(self) -> str:
         """Return the configuration as JSON text."""
@@ -132,7 +131,10 @@ class TrainConfig(RunConfig, ABC):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_least("train", self, 1, "updates", "problems", "validate_every", "checkpoint_every")
+        check_ranges(
+            self, "train", TrainingError, problems=COUNT, validate_every=COUNT,
+            checkpoint_every=COUNT, updates=COUNT,
+        )  # fmt: skip
         for name in ("hardware", "validation_hardware"):
             if not getattr(self, name):
                 raise TrainingError(f"train: {name} needs at least one entry")
@@ -208,7 +210,7 @@ class RingTrainConfig(TrainConfig):
 
     def check_own_fields(self) -> None:
         """Check the fields of this policy's configuration."""
-        check_least("train", self, 2, "samples")
+        check_ranges(self, "train", TrainingError, samples=Range(2))
         if self.solver not in SOLVER_MODES:
             raise TrainingError(
                 f"train: solver must be one of {', '.join(SOLVER_MODES)}, not {self.solver!r}"
@@ -239,10 +241,12 @@ class RingTrainConfig(TrainConfig):
 
 
 @dataclass(frozen=True)
-class MakespanTrainConfig(TrainConfig, ABC):
-    """Abstract: pretraining of a policy for placement, schedule and fusion on connected devices."""
+class NodesTrainConfig(TrainConfig):
+    """Pretraining of a node policy, for placement, schedule and fusion on connected devices."""
 
-    name: str = SHIPPED_NAMES[Objective.MAKESPAN]
+    kind = "nodes"
+
+    name: str = "nodes"
     """Name of the weights."""
     split: str = "train"
     """Split of the zoo that is trained on: inference graphs only."""
@@ -277,9 +281,14 @@ class MakespanTrainConfig(TrainConfig, ABC):
     """Updates of the weights by PPO."""
     samples: int = 20
     """Plans drawn on each problem."""
-    top: float | None = 0.3
-    """Share of these that teach: the best; 1: all, against their mean; None: all, against a running
-    baseline of the graph."""
+    top: float | None = 1.0
+    """Share of the samples that teach: the best; 1: all, against their mean; None: all, against a
+    running baseline of the graph, as in GO."""
+    chained: int = 1
+    """Batches drawn on each problem in an update, one after the other, each from the best plan of
+    those before it, as in a search."""
+    policy: NodesPolicyConfig = field(default_factory=NodesPolicyConfig)
+    """Network."""
     ppo: PPOConfig = field(
         default_factory=lambda: PPOConfig(
             learning_rate=5e-4, epochs=2, entropy=5e-3, decay_updates=160
@@ -293,10 +302,11 @@ class MakespanTrainConfig(TrainConfig, ABC):
 
     def check_own_fields(self) -> None:
         """Check the fields of this policy's configuration."""
-        check_least("train", self, 2, "samples")
-        check_top(self.top, "train")
+        check_ranges(
+            self, "train", TrainingError, samples=Range(2), chained=COUNT, top=PART,
+            generated=NOT_NEGATIVE, further_share=SHARE,
+        )  # fmt: skip
         check_colocation(self.colocate)
-        check_least("train", self, 0, "generated")
         if self.generated:
             self._check_generated()
         elif self.traced is not None:
@@ -304,8 +314,6 @@ class MakespanTrainConfig(TrainConfig, ABC):
                 "train: traced is the folder of generated graphs; give generated as well, or "
                 "leave traced out"
             )
-        if not 0 <= self.further_share <= 1:
-            raise TrainingError(f"train: further_share must be 0 to 1, not {self.further_share}")
         if not self.decide:
             raise TrainingError("train: decide needs at least one entry")
         for names in self.decide:
@@ -331,29 +339,6 @@ class MakespanTrainConfig(TrainConfig, ABC):
         """Share of teaching as configured."""
         return self.top
 
-
-@dataclass(frozen=True)
-class NodesTrainConfig(MakespanTrainConfig):
-    """Pretraining of a node policy."""
-
-    kind = "nodes"
-
-    name: str = "nodes"
-    """Name of the weights."""
-    chained: int = 1
-    """Batches drawn on each problem in an update, one after the other, each from the best plan of
-    those before it, as in a search."""
-    top: float | None = 1.0
-    """Share of the samples that teach: the best; 1: all, against their mean; None: all, against a
-    running baseline of the graph, as in GO."""
-    policy: NodesPolicyConfig = field(default_factory=NodesPolicyConfig)
-    """Network."""
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_least("train", self, 1, "chained")
-
     @property
     def batches(self) -> int:
-        """Batches drawn on each problem in an update."""
         return self.chained

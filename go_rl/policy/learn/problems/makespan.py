@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import lru_cache
 from itertools import product
 from pathlib import Path
+from typing import cast
 
 import numpy as np
 
@@ -15,10 +16,10 @@ from go_rl.graphs.zoo.index import generated_name
 from go_rl.graphs.zoo.problems import CONNECTED_VALIDATION_FAMILIES
 from go_rl.objectives.makespan.workspace import MakespanWorkspace
 from go_rl.policy.agent import Agent
-from go_rl.policy.kinds import MAKESPAN_PLANS
+from go_rl.policy.kinds import plan_decoder
 from go_rl.policy.learn.advantage import RunningBaseline
 from go_rl.policy.learn.collect import TrainingCase
-from go_rl.policy.learn.config import MakespanTrainConfig
+from go_rl.policy.learn.config import NodesTrainConfig
 from go_rl.policy.learn.problems.curriculum import (
     KEPT,
     VALIDATION_SEED,
@@ -42,10 +43,10 @@ ProblemKey = tuple[str, str, tuple[str, ...]]
 """Graph of the zoo, hardware and decisions."""
 
 
-class MakespanProblems(Curriculum[MakespanTrainConfig]):
+class MakespanProblems(Curriculum[NodesTrainConfig]):
     """All problems of a run; units are built when a problem is first drawn."""
 
-    def __init__(self, config: MakespanTrainConfig, cache: Path | None = None) -> None:
+    def __init__(self, config: NodesTrainConfig, cache: Path | None = None) -> None:
         """``cache``: folder of generated graphs; None: they are traced again when they are not in
         memory."""
         super().__init__(config)
@@ -124,7 +125,8 @@ class MakespanProblems(Curriculum[MakespanTrainConfig]):
             cost_model=named_cost(self.config.cost, devices),
         )  # fmt: skip
         problem = make_problem(stored_graph(name, self._cache), devices, options)
-        return MAKESPAN_PLANS[self.config.kind](MakespanWorkspace(problem))
+        decoder = plan_decoder(problem, self.config.kind, MakespanWorkspace(problem))
+        return cast(MakespanPlans, decoder)
 
     def validate(self, agent: Agent, group: Group = ALONE) -> tuple[float, dict[str, float]]:
         """Return the mean over the validation problems of the best reward of a batch."""

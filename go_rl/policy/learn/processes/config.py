@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from go_rl.core import TrainingError
 from go_rl.core.errors import nearest
+from go_rl.core.ranges import COUNT, NOT_NEGATIVE, check_ranges
 
 LAUNCHERS = ("none", "auto", "slurm", "ompi", "mpi4py")
 """Launchers whose environment JAX reads; auto: the first that is there (also Kubernetes, Cloud
@@ -38,15 +39,12 @@ class ProcessConfig:
                 f"processes: launcher must be one of {', '.join(LAUNCHERS)}, not "
                 f"{self.launcher!r}{nearest(self.launcher, LAUNCHERS)}"
             )
-        for name in ("start_seconds", "lost_seconds"):
-            if (value := getattr(self, name)) < 1:
-                raise TrainingError(f"processes: {name} must be >= 1, not {value}")
+        check_ranges(
+            self, "processes", TrainingError, start_seconds=COUNT, lost_seconds=COUNT, count=COUNT,
+            index=NOT_NEGATIVE,
+        )  # fmt: skip
         if self.coordinator is not None:
             _check_address(self.coordinator)
-        if self.count is not None and self.count < 1:
-            raise TrainingError(f"processes: count must be >= 1, not {self.count}")
-        if self.index is not None and self.index < 0:
-            raise TrainingError(f"processes: index must be >= 0, not {self.index}")
         if None not in (self.count, self.index) and self.index >= self.count:  # pyright: ignore[reportOperatorIssue]
             raise TrainingError(
                 f"processes: index {self.index} is out of range: the {self.count} processes of "

@@ -49,7 +49,7 @@ FINDS = "finds"
 CHOSEN = "chosen.npz"
 """Weights after the choice has been learned."""
 CHOOSING, MOVING = "choosing.msgpack", "moving.msgpack"
-"""Where the learning of choice and of offsets stands."""
+"""File names of the checkpoints of choice and of offsets."""
 KEPT = 64
 """Problems that stay in memory while offsets are learned."""
 Report = Callable[[int, str], None]

@@ -1,8 +1,8 @@
 """`CurveLibrary`: recorded curves of other operators, and its file.
 
-A file is an .npz with ``header`` (JSON: format, version, networks, provenance), ``values``
-(float32: best FLOP/s over the peak after each trial, all curves in a row), ``lengths`` and
-``network`` (number of the network of each curve).
+A file (`go_rl.runtime.saved_model`) says networks and provenance, and holds ``values`` (float32:
+best FLOP/s over the peak after each trial, all curves in a row), ``lengths`` and ``network``
+(number of the network of each curve).
 """
 
 from __future__ import annotations
@@ -16,14 +16,11 @@ import numpy as np
 from jaxtyping import Float32
 
 from go_rl.core.errors import nearest
-from go_rl.core.files.strict_json import parse_json
-from go_rl.core.files.whole_file import whole_file
-from go_rl.runtime.array_file import UNREADABLE, read_arrays
-from go_rl.runtime.records import canonical_json
+from go_rl.runtime.saved_model import SavedKind
 from go_rl.tuning.config import TuningError
 
-FORMAT, VERSION = "go_rl tuning curves", 1
 SHIPPED = Path(__file__).with_name("curves.npz")
+KIND = SavedKind("go_rl-tuning-curves", "tuning curves", {"version": 1}, error=TuningError)
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,47 +67,24 @@ class CurveLibrary:
         )
 
     def save(self, path: str | Path) -> None:
-        """Write the file; raises TuningError where that is not possible."""
+        """Write the file; raises CheckpointError where that is not possible."""
         known = sorted(set(self.networks))
-        header = {
-            "format": FORMAT, "version": VERSION, "networks": known,
-            "provenance": dict(self.provenance),
-        }  # fmt: skip
-        try:
-            with whole_file(path) as file:
-                np.savez_compressed(
-                    file,
-                    header=np.frombuffer(canonical_json(header).encode(), np.uint8),
-                    values=np.concatenate(self.curves).astype(np.float32),
-                    lengths=np.array([len(curve) for curve in self.curves], np.int32),
-                    network=np.array([known.index(name) for name in self.networks], np.int32),
-                )
-        except OSError as error:
-            raise TuningError(f"{path}: cannot be written ({error.strerror})") from error
+        arrays = {
+            "values": np.concatenate(self.curves).astype(np.float32),
+            "lengths": np.array([len(curve) for curve in self.curves], np.int32),
+            "network": np.array([known.index(name) for name in self.networks], np.int32),
+        }
+        KIND.write(path, arrays, {"networks": known, "provenance": dict(self.provenance)})
 
 
-def load_curves(path: str | Path = SHIPPED) -> CurveLibrary:
-    """Read a library; by default the one that ships.
+def load_curves() -> CurveLibrary:
+    """Read the library that ships.
 
     Raises:
         TuningError: it is not there, damaged, or of another version.
     """
-    try:
-        file = read_arrays(Path(path))
-        header = parse_json(file["header"].tobytes().decode())
-        values, lengths, network = (file[name] for name in ("values", "lengths", "network"))
-    except UNREADABLE as error:
-        what = error.strerror if isinstance(error, OSError) and error.strerror else error
-        raise TuningError(f"{path}: cannot be read as curves ({what})") from error
-    if not isinstance(header, dict) or header.get("format") != FORMAT:
-        raise TuningError(f"{path}: does not say {FORMAT!r}; name a file of curves")
-    if header.get("version") != VERSION:
-        raise TuningError(
-            f"{path}: curves of version {header.get('version')!r}, and this go_rl reads {VERSION}"
-        )
-    try:
-        names = tuple(header["networks"][number] for number in network.tolist())
-        curves = tuple(np.split(values, np.cumsum(lengths)[:-1]))
-        return CurveLibrary(curves, names, header["provenance"])
-    except (KeyError, IndexError, TypeError, ValueError) as error:
-        raise TuningError(f"{path}: is damaged ({error})") from error
+    with KIND.opened(SHIPPED) as saved:
+        networks, arrays = saved.manifest["networks"], saved.arrays
+        names = tuple(networks[number] for number in arrays["network"].tolist())
+        curves = tuple(np.split(arrays["values"], np.cumsum(arrays["lengths"])[:-1]))
+        return CurveLibrary(curves, names, saved.manifest["provenance"])

@@ -12,12 +12,8 @@ BELIEFS = (*FAMILIES, TRANSFER)
 """Names: a family of curves, the default first, or our own that learned from recorded curves."""
 
 
-def belief_of(name: str, without: str | None = None) -> Belief:
-    """Return a belief.
-
-    Args:
-        name: one of `BELIEFS`.
-        without: a network whose recorded curves ``transfer`` must not know; None: it knows all.
+def belief_of(name: str) -> Belief:
+    """Return the belief of a name, one of `BELIEFS`.
 
     Raises:
         MissingDependencyError: emcee, which a family of curves needs, is not installed.
@@ -31,8 +27,7 @@ def belief_of(name: str, without: str | None = None) -> Belief:
     from go_rl.tuning.loop.belief.curve_library import load_curves
     from go_rl.tuning.loop.belief.transfer_belief import TransferBelief
 
-    library = load_curves()
-    return TransferBelief(library if without is None else library.without(without))
+    return TransferBelief(load_curves())
 
 
 def check_belief(name: str) -> None:

@@ -61,8 +61,8 @@ class TransferBelief:
         return CurvePrediction(mean * peak, deviation * peak, improvement * peak)
 
     def _growth(self, horizon: int) -> tuple[np.ndarray, np.ndarray]:
-        """Return contexts of all moments that have a future of so many trials (or, where none has,
-        as many as there are), and the logarithm of their growth."""
+        """Return contexts of all moments with a future of ``horizon`` trials (where none has, of as
+        many as there are), and the logarithm of their growth."""
         contexts, place, left = self._moments
         whole = left >= min(horizon, int(left.max()))
         ahead = place[whole] + np.minimum(horizon, left[whole])

@@ -30,7 +30,6 @@ class AnsorGradient:
     dynamic: bool = True
 
     def choose(self, state: TuningState) -> int:
-        """Return the operator of the next slot."""
         if waiting := waiting_for_first_slot(state):
             return waiting[0]
         unfinished = state.unfinished

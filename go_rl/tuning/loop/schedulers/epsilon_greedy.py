@@ -20,7 +20,6 @@ class EpsilonGreedy:
     dynamic: bool = True
 
     def choose(self, state: TuningState) -> int:
-        """Return the operator of the next slot."""
         fresh, rng = waiting_for_first_slot(state), slot_rng(state)
         if fresh:
             return fresh[0]

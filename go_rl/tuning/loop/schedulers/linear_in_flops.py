@@ -18,7 +18,6 @@ class LinearInFlops:
     dynamic: bool = False
 
     def choose(self, state: TuningState) -> int:
-        """Return the operator of the next slot."""
 
         def behind(k: int) -> float:
             each = state.operators[k]

@@ -24,7 +24,6 @@ class Oracle:
     dynamic: bool = True
 
     def choose(self, state: TuningState) -> int:
-        """Return the operator of the next slot."""
         return max(state.unfinished, key=lambda k: self._slope(state, k))
 
     def predicted(self, state: TuningState, operator: int) -> float:

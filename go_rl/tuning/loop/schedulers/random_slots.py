@@ -17,11 +17,9 @@ class RandomSlots:
 
     @property
     def name(self) -> str:
-        """Name in the registry."""
         return "dynamic-random" if self.dynamic else "random"
 
     def choose(self, state: TuningState) -> int:
-        """Return the operator of the next slot."""
         if self.dynamic and (waiting := waiting_for_first_slot(state)):
             return waiting[0]
         choice = state.unfinished if self.dynamic else state.arms

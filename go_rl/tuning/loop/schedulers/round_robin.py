@@ -17,11 +17,9 @@ class RoundRobin:
 
     @property
     def name(self) -> str:
-        """Name in the registry."""
         return "dynamic-round-robin" if self.dynamic else "round-robin"
 
     def choose(self, state: TuningState) -> int:
-        """Return the operator of the next slot."""
         if not self.dynamic:
             return state.arms[state.slot % len(state.arms)]
         if waiting := waiting_for_first_slot(state):

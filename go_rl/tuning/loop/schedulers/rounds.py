@@ -22,7 +22,6 @@ class AlternatingRounds:
     dynamic: bool = True
 
     def choose(self, state: TuningState) -> int:
-        """Return the operator of the next slot."""
         unfinished = set(state.unfinished)
         whole = [k for k in unfinished if state.operators[k].operator.whole]
         fresh = [k for k in whole if not state.operators[k].slots]

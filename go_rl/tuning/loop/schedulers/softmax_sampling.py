@@ -23,7 +23,6 @@ class SoftmaxSampling:
     dynamic: bool = True
 
     def choose(self, state: TuningState) -> int:
-        """Return the operator of the next slot."""
         fresh = waiting_for_first_slot(state)
         if fresh:
             return fresh[0]

@@ -35,7 +35,6 @@ class UpperConfidenceBound:
     dynamic: bool = True
 
     def choose(self, state: TuningState) -> int:
-        """Return the operator of the next slot."""
         fresh = waiting_for_first_slot(state)
         if fresh:
             return fresh[0]

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Float32, Float64, Int64
+from jaxtyping import Float32, Float64
 
 from go_rl.core import TrainingError
 
@@ -23,14 +23,12 @@ TINY = 1e-12
 
 @dataclass(frozen=True, eq=False)
 class AttentionMemory:
-    """``M`` measured programs of ``O`` operators."""
+    """``M`` measured programs."""
 
     states: Float32[np.ndarray, "M W"]
     """[M, W] of the attention head (`TransferTuner.states`)."""
     throughput: Float64[np.ndarray, "M"]
     """[M] seconds of the operator's fastest over its own; 0: it failed."""
-    operator: Int64[np.ndarray, "M"]
-    """[M] numbers of operators."""
 
     @classmethod
     def of(
@@ -57,8 +55,7 @@ class AttentionMemory:
             if not np.isfinite(known).any():
                 raise TrainingError(f"attention: no schedule of operator {number} has a time")
             shares.append(known.min() / known)
-        owner = np.repeat(np.array(numbers, np.int64), [len(some) for some in seconds])
-        return cls(np.concatenate(states), np.concatenate(shares), owner)
+        return cls(np.concatenate(states), np.concatenate(shares))
 
     def attention(
         self, states: Float32[np.ndarray, "Q W"], temperature: float = TEMPERATURE
@@ -73,14 +70,6 @@ class AttentionMemory:
     ) -> Float64[np.ndarray, "Q"]:
         """Return [Q] the relative throughput that programs are expected to have."""
         return self.attention(states, temperature) @ self.throughput
-
-    def sources(
-        self, states: Float32[np.ndarray, "Q W"], temperature: float = TEMPERATURE
-    ) -> dict[int, float]:
-        """Return the share of attention that programs pay to each operator, the largest first."""
-        weights = self.attention(states, temperature).mean(axis=0)
-        shares = {int(k): float(weights[self.operator == k].sum()) for k in set(self.operator)}
-        return dict(sorted(shares.items(), key=lambda item: -item[1]))
 
 
 def _unit(states: Float32[np.ndarray, "N W"]) -> Float64[np.ndarray, "N W"]:

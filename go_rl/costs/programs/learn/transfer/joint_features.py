@@ -23,17 +23,13 @@ HARDWARE_FEATURES = (*TRANSFER_FEATURES, "code_vector_bytes")
 JOINT_FEATURES = (*NETWORK_FEATURES, *HARDWARE_FEATURES)
 
 
-def joint_features(inputs: ProgramInputs, sheets: str | None = None) -> Float32[np.ndarray, "P J"]:
+def joint_features(inputs: ProgramInputs) -> Float32[np.ndarray, "P J"]:
     """Return [P, J] `JOINT_FEATURES`: log2(1 + n) of FLOP and sizes, 0 or 1 for each operator, log2
     of hardware in SI units; NaN where unknown or not a size of the operator.
-
-    Args:
-        inputs: programs.
-        sheets: JSON file of device features that extends the table.
     """
     network = np.array([_of_task(task) for task in inputs.tasks])
     hardware = np.array(
-        [device_numbers(target.device, sheets, "transfer") for target in inputs.targets]
+        [device_numbers(target.device, None, "transfer") for target in inputs.targets]
     )
     code = inputs.devices[:, -1:]
     parts = [network[inputs.task], hardware[inputs.target], code[inputs.target]]

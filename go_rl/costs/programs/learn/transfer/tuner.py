@@ -76,18 +76,15 @@ class TransferTuner(SavedNetwork):
 
     @classmethod
     def module(cls, sizes: TunerSizes) -> nn.Module:
-        """Return the network, hashable."""
         return TunerNetwork(sizes)
 
     @classmethod
     def scale_of(cls, inputs: ProgramInputs) -> dict[str, np.ndarray]:
-        """Return the scales that standardise inputs like these."""
         joint = column_scale(joint_features(inputs))
         return {**InputScale.fit(inputs).arrays(), **{JOINT + k: v for k, v in joint.items()}}
 
     @classmethod
     def empty_batch(cls, sizes: Any) -> Any:
-        """Return a batch of one program; parameters' shapes follow from it."""
         return StatementBatch(
             jnp.zeros((1, LEAF_SIZES[0], LEAF_NUMBERS), jnp.float32),
             jnp.ones(1, jnp.int32),
@@ -176,7 +173,6 @@ class TransferTuner(SavedNetwork):
         return outputs(network, self.params, programs, inputs.num_programs, width)
 
     def knows(self, leaves: int) -> bool:
-        """Return whether programs of so many leaves can be ranked."""
         return 0 < leaves <= LEAF_SIZES[-1]
 
     def predict(self, inputs: ProgramInputs) -> Float64[np.ndarray, "P"]:

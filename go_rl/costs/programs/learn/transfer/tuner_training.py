@@ -41,11 +41,9 @@ class TunerRun(TrainRun):
 
     @property
     def what(self) -> str:
-        """The run in messages."""
         return "training of the tuner"
 
     def check(self) -> None:
-        """Raise a `TrainingError` for fields that no run can have."""
         check_ranges(self, self.what, TrainingError, epochs=COUNT, batch=COUNT)
         if self.loss not in LOSSES:
             self.refuse(f"no loss {self.loss!r}{nearest(self.loss, LOSSES)}")
@@ -108,7 +106,6 @@ class EpochSource:
         return self._run.epochs * batches
 
     def draw(self, rng: np.random.Generator) -> ThroughputBatch:
-        """Return a random batch."""
         found = next(self._queue, None)
         if found is None:
             self._queue = iter(self._epoch(rng))

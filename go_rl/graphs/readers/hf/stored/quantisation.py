@@ -20,7 +20,7 @@ from go_rl.graphs.readers.hf.model_config import ModelConfig
 FIELD = "quantization_config"
 Shape = tuple[int, ...]
 MatrixBytes = Callable[[int, int], float]
-"""Bytes of a matrix of so many results and inputs."""
+"""Bytes of a matrix of this many results and inputs."""
 _FLOAT32, _FLOAT16, _INT32 = 4.0, 2.0, 4.0
 _BLOCK_4BIT, _BLOCK_SCALES = 64, 256
 """Elements of a scale, and scales of a scale of scales, of bitsandbytes."""

@@ -57,7 +57,7 @@ def loss_training(
 def in_micro_batches(
     function: Callable[..., Any], args: Sequence[Any], weights: Collection[int] | None, count: int
 ) -> TrainingIteration:
-    """Return a training iteration with so many micro-batches.
+    """Return a training iteration with this many micro-batches.
 
     Args:
         function: the iteration.

@@ -22,7 +22,7 @@ _UNNAMED = ("Integer", "Float", "Identity")
 
 
 def plain(text: str) -> Size:
-    """Return an expression without SymPy's classes; a number where it is none; text that is not
+    """Return an expression without SymPy's classes; a number where it is constant; text that is not
     understood stays as it is."""
     if len(text) > 8 * LONGEST_TEXT:
         return text

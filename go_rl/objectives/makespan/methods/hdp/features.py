@@ -31,7 +31,7 @@ LEAST_SPREAD = 1e-6
 
 
 def features_of(groups: int) -> int:
-    """Number X of features that describe a group where there are so many."""
+    """Number X of features that describe a group where there are this many."""
     return TYPES + SIZES + 2 * groups
 
 

@@ -213,7 +213,7 @@ lstm_states.defvjp(_lstm_states_forward, _lstm_states_backward)
 
 @partial(jax.jit, static_argnums=(0, 1))
 def new_placer(placer: Placer, groups: int, key: Array) -> Params:
-    """Return fresh parameters for so many groups."""
+    """Return fresh parameters for this many groups."""
     features = jnp.zeros((1, groups, features_of(groups)))
     return cast(Params, placer.init(key, features, key))
 
