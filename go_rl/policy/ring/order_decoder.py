@@ -20,7 +20,6 @@ from jaxtyping import Array, Float
 
 from go_rl.objectives.ring.reference_orders import REFERENCE_ORDERS
 from go_rl.policy.config import RingPolicyConfig
-from go_rl.policy.distributions.gaussian import gaussian
 from go_rl.policy.distributions.head_input import HeadInput
 from go_rl.policy.distributions.surroundings import seen_scores
 from go_rl.policy.encoder.graph_arrays import node_array
@@ -138,3 +137,10 @@ class OrderDecoder(nn.Module):
             before = actions.scores[:, t]
         entropy = spread.mean() + jnp.stack(sigmas).mean()
         return OrderLogProbs(mix, jnp.stack(found, axis=1)), entropy
+
+
+def gaussian(
+    values: Float[Array, "*X"], mean: Float[Array, "*#X"], log_sigma: Float[Array, "*#X"]
+) -> Float[Array, "*X"]:
+    """Return log N(values; mean, sigma^2), elementwise, without the constant."""
+    return -0.5 * jnp.square((values - mean) * jnp.exp(-log_sigma)) - log_sigma
