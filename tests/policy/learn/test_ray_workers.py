@@ -10,8 +10,7 @@ from go_rl.costs.models import ProblemOptions, make_problem
 from go_rl.graphs.zoo import zoo_graph
 from go_rl.policy.agent import new_agent
 from go_rl.policy.config import RingPolicyConfig
-from go_rl.policy.learn.collect import Credit, TrainingCase, collect_all
-from go_rl.policy.learn.workers import pricer
+from go_rl.policy.learn.collect import Credit, TrainingCase, collect_all, pricer
 from go_rl.policy.ring.ring_plans import RingPlans
 
 ray = pytest.importorskip("ray", reason="Ray is an optional extra: pip install 'go_rl[ray]'")
