@@ -45,7 +45,7 @@ test-counted: $(STAMP)
 # Hours. DATA holds the public graphs and timings that some scripts compare with.
 DATA ?= ../shared/data
 bench: $(STAMP)
-	for script in readers.cost_analysis_agreement partition.mcm_transfer placement.makespan_scale \
+	for script in readers.cost_analysis_agreement placement.makespan_scale \
 	  kernels.kernel_cost_model kernels.kernel_ranks \
 	  tuning.kernel_autotuner; do \
 	  echo "== $$script"; $(BIN)/python -m experiments $$script; done

@@ -48,7 +48,7 @@ class Script(ABC):
 
     @property
     def name(self) -> str:
-        """Name of the script, such as ``partition.mcm_transfer``."""
+        """Name of the script, such as ``partition.ring_quality``."""
         path = Path(inspect.getfile(type(self))).resolve()
         return ".".join(path.relative_to(ROOT / "experiments").with_suffix("").parts)
 

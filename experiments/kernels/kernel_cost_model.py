@@ -147,13 +147,8 @@ def error_table(
         rows[label] = (middles, 1)
     for label, digits in rest.items():
         rows[label] = ([each[label] for each in columns.values()], digits)
-    return number_table(list(columns), rows)
-
-
-def number_table(heads: Sequence[str], rows: Mapping[str, tuple[Sequence[float], int]]) -> str:
-    """Return a table of numbers, each row with its decimals."""
     lines = ([name, *(cell(each, to) for each in found)] for name, (found, to) in rows.items())
-    return markdown_table(["", *heads], lines).replace("|  |", "| |", 1)
+    return markdown_table(["", *columns], lines).replace("|  |", "| |", 1)
 
 
 def _roofline(work: Kernels, chip: Device, efficiency: Efficiency) -> Predict:

@@ -1,6 +1,6 @@
 """``auto`` of this tree against that of another one, after equal seconds, in turns on one machine.
 
-Run: ``python -m experiments.learning.auto_against --other PYTHON --tree NAME``. PYTHON is the
+Run: ``python -m experiments learning.auto_against --other PYTHON --tree NAME``. PYTHON is the
 interpreter of a checkout of the other tree with go_rl installed. Each problem, seed and number of
 seconds is planned by one, then by the other, each in a process of its own; compiling counts against
 no budget. Problems are the validation families of connected devices and generated graphs beyond
@@ -123,7 +123,3 @@ def page(rows: list[Row], tree: str) -> str:
         "alike, with the 95 % interval over families.\n\n"
         f"{markdown_table(heads, cells)}\n"
     )
-
-
-if __name__ == "__main__":
-    AutoAgainst.main()

@@ -1,6 +1,6 @@
 """``auto`` beside itself without a policy, and beside every method alone for a third of the time.
 
-Run: ``python -m experiments.learning.auto_alone [--seconds 9] [--only 'moe*']``, on the zoo's
+Run: ``python -m experiments learning.auto_alone [--seconds 9] [--only 'moe*']``, on the zoo's
 validation problems, or with ``--part test --no-alone`` on the test ones, without the methods alone
 and with a page of its own, ``auto_test``. A user who gives ``auto`` nine seconds should not have
 done better with one method and three. Seconds are those of the processor; compiling counts against
@@ -187,7 +187,3 @@ def _alone(rows: list[Row], seconds: float) -> list[str]:
         f"{len(ratios)} (geometric mean {geometric_mean(ratios):.3f}).", "",
         markdown_table(heads, cells),
     ]  # fmt: skip
-
-
-if __name__ == "__main__":
-    AutoAlone.main()

@@ -1,6 +1,6 @@
 """The dispatch policy beside its control arms, at equal samples, where it never learned.
 
-Run: ``python -m experiments.learning.dispatch_arms [--weights FILE ...]``. Problems are those of
+Run: ``python -m experiments learning.dispatch_arms [--weights FILE ...]``. Problems are those of
 the zoo's validation families, and generated ones whose seeds lie beyond all that training takes.
 *fixed order*: the same prototypes in the order of the cover (zero-output); *untrained*: a list
 scheduler, the same on the expert's and METIS's placement, then random weights; *composed*: one
@@ -222,7 +222,3 @@ def over(values: dict[str, float], rows: list[Row]) -> tuple[float, float, float
     """Return the geometric mean of exp(values), families alike, and the ends of its interval."""
     of = {row.problem: row.family for row in rows}
     return ratio_of(family_means((of[problem], value) for problem, value in values.items()))
-
-
-if __name__ == "__main__":
-    DispatchArms.main()

@@ -1,6 +1,6 @@
 """The dispatch policy on the frozen test families: scored once, beside its arms and its rivals.
 
-Run: ``python -m experiments.learning.dispatch_test [--only 'wavenet*']``. Problems are the zoo's
+Run: ``python -m experiments learning.dispatch_test [--only 'wavenet*']``. Problems are the zoo's
 test problems on connected devices, by analytical prices, and the same families on hardware that is
 unequal, newer or in two hosts (`FURTHER`), by the prices that ``--cost auto`` takes. Every arm is
 judged by the best of its first 1, 5, 20 and, where it searches, 200 plans:
@@ -290,7 +290,3 @@ def _arms(rows: Sequence[Row], family: dict[str, str]) -> list[str]:
         )
     heads = ("arm over the policy", *(f"{k}" for k in COUNTS[:-1]), "200, over fine-tuned")
     return [markdown_table(heads, cells)]
-
-
-if __name__ == "__main__":
-    DispatchTest.main()

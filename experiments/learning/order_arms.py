@@ -1,6 +1,6 @@
 """The orders policy of rings beside its control arms and its rivals, where it never learned.
 
-Run: ``python -m experiments.learning.order_arms [--weights FILE ...]`` on the zoo's validation
+Run: ``python -m experiments learning.order_arms [--weights FILE ...]`` on the zoo's validation
 rings and on generated networks whose seeds lie beyond all that training takes; with ``--part test``
 on the zoo's test rings, with a page of its own, ``order_test``. All arms take the same solver:
 
@@ -208,7 +208,3 @@ def _over(mine: dict[str, float], other: dict[str, float], rows: list[Row]) -> s
     both = [(of[p], mine[p] - other[p]) for p in mine if p in other]
     ratio, low, high = ratio_of(family_means(both))
     return f"{ratio:.3f} ({low:.3f} to {high:.3f})"
-
-
-if __name__ == "__main__":
-    OrderArms.main()

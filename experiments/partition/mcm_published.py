@@ -1,6 +1,6 @@
 """The multi-chip policy as published, judged as its paper judges it.
 
-Run: ``python -m experiments.partition.mcm_published [--weights FILE ...] [--samples 2000]``.
+Run: ``python -m experiments partition.mcm_published [--weights FILE ...] [--samples 2000]``.
 Weights are those of ``mcm-published-0`` to ``-2`` in ``experiments/learning/long.toml``. All
 methods go through the same solver, node by node, which gives up after too many contradictions, but
 for the project's own form, an order cut by dynamic programming. ``--split test``: families that
@@ -18,7 +18,7 @@ import numpy as np
 
 from experiments.experiment import Experiment, say
 from experiments.page_text import markdown_table
-from experiments.partition.mcm_transfer import catch_up_table, reach_rows, runs_of
+from experiments.partition.catch_up import catch_up_table, reach_rows, runs_of
 from go_rl.compare.benchmark.config import THRESHOLDS
 from go_rl.compare.benchmark.evaluate import Comparison, EvaluateConfig, evaluate
 from go_rl.compare.benchmark.methods import learned_methods
@@ -27,7 +27,6 @@ from go_rl.core import Budget, Objective, Optimizer, Plan, Problem
 from go_rl.objectives.methods import Annealing, RandomSearch
 from go_rl.policy.agent import Agent, new_agent
 from go_rl.policy.config import RingPolicyConfig
-from go_rl.policy.learn.config import FineTuneConfig, PPOConfig
 from go_rl.policy.learn.fine_tune import FineTuned
 from go_rl.policy.policy_search import PolicySearch
 from go_rl.policy.weights import load_weights
@@ -41,16 +40,10 @@ GRAPHS = {
 reach 4.00, 2.56, 1.81 and 1.89 times the compiler heuristic's throughput, together 2.43; of the
 test families 1.38, 4.47, 1.66, 1.57, 1.65 and 1.97 times, together 1.93."""
 WEIGHTS = tuple(f"experiments/learning/runs/mcm-published-{seed}/weights.npz" for seed in range(3))
-PUBLISHED = RingPolicyConfig(
-    hidden=64, sage_layers=4, decoder_width=64, iterations=1, orders=False, prior=False
-)
+PUBLISHED = RingPolicyConfig()
 """Network of these weights, and of learning from scratch: half the sizes of our reading of the
 paper, with which learning is twice as slow by the clock and, by samples, no faster."""
 MODE = "sample-nodes"
-LEARNING = FineTuneConfig(
-    batch=20, first=20, widen=1.0, ppo=PPOConfig(learning_rate=6e-4, epochs=4)
-)
-"""How the policy learns on one graph: 20 rollouts an update."""
 PAPER = {
     "random, nodes": "305 / 915 / 3612",
     "annealing, nodes": "255 / 979 / never",
@@ -125,20 +118,20 @@ def methods(weights: tuple[str, ...]) -> dict[str, Callable[[], Optimizer]]:
         "untrained": lambda: published_search(new_agent(PUBLISHED, 0)),
         "zero-shot": partial(BySeed, published_search, weights, "zero-shot"),
         "finetuned": partial(BySeed, published_learner, weights, "finetuned"),
-        "order + cuts, scratch": learned["scratch"],
-        "order + cuts, zero-shot": PolicySearch,
-        "order + cuts, finetuned": learned["finetuned"],
+        "orders, scratch": learned["scratch"],
+        "orders, zero-shot": PolicySearch,
+        "orders, finetuned": learned["finetuned"],
     }
 
 
 def published_search(agent: Agent) -> Optimizer:
     """Return zero-shot search as published."""
-    return PolicySearch(agent, "placement", MODE)
+    return PolicySearch(agent, MODE)
 
 
 def published_learner(agent: Agent) -> Optimizer:
     """Return learning on the graph as published."""
-    return FineTuned(agent, "placement", LEARNING, MODE)
+    return FineTuned(agent, solver=MODE)
 
 
 def _report(comparison: Comparison, options: McmPublished) -> str:
@@ -171,7 +164,3 @@ def _by_graph(comparison: Comparison, options: McmPublished) -> list[list[str]]:
             cells.append(f"{np.exp(np.mean(np.log(found))):.3f}")
         rows.append([method, *cells])
     return rows
-
-
-if __name__ == "__main__":
-    McmPublished.main()

@@ -1,6 +1,6 @@
 """GO's own form, all units at once, learning alone on each row of GO's table, with its controls.
 
-Run: ``python -m experiments.placement.go_own_form [--rows NAME ...] [--arms NAME ...]
+Run: ``python -m experiments placement.go_own_form [--rows NAME ...] [--arms NAME ...]
 [--samples 2000] [--seeds 1] [--colocate gradients] [--decide placement+schedule+fusion]``.
 *learned* is a policy ``nodes`` (docs/policy.md) that starts untrained and learns on the row alone;
 *without carrying* has no graph-level numbers and carries no plans over; *untrained* draws from the
@@ -19,7 +19,7 @@ weights come from `make long`, which runs it with ``--colocate gradients``.
         wide-and-deep-training resnet50-b8-training transformer-base-training
         wav2vec2-base-training whisper-tiny-training xception-training --further-share 1
         --max-nodes 3700 --updates 150 --problems 2 --samples 32 --chained 3 --top 0.3
-        --ppo.learning-rate 1e-3 --ppo.epochs 2 --ppo.order-entropy 1e-3 --ppo.decay-updates 150
+        --ppo.learning-rate 1e-3 --ppo.epochs 2 --ppo.entropy 1e-3 --ppo.decay-updates 150
 """
 
 from __future__ import annotations
@@ -240,7 +240,3 @@ def _pairs(runs: Sequence[Run], shown: int) -> str:
         "and seed: geometric mean, and rows where it is shorter, level (0.5 %), longer.\n\n"
         f"{markdown_table(['against', 'ratio', 'shorter', 'level', 'longer'], lines)}"
     )
-
-
-if __name__ == "__main__":
-    GoOwnForm.main()

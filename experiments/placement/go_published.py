@@ -37,8 +37,8 @@ POLICY = NodesPolicyConfig(
     hidden=64, sage_layers=2, attention_layers=2, heads=4, decoder_width=64, iterations=3,
     directions=0, carry=False, neighbours_first=False,
 )  # fmt: skip
-PPO = PPOConfig(learning_rate=1e-3, epochs=4, clip=0.2, order_entropy=1e-2)
-LEARNING = FineTuneConfig(batch=16, first=1, widen=1.0, top=None, ppo=PPO)
+PPO = PPOConfig(learning_rate=1e-3, epochs=4, clip=0.2, entropy=1e-2)
+LEARNING = FineTuneConfig(batch=16, first=1, top=None, ppo=PPO)
 RUNS = ROOT / "experiments" / "learning" / "runs"
 """Folder of the pretrained weights, which `long.toml` makes."""
 EQUAL_SECONDS = ", equal seconds"

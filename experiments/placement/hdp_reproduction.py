@@ -1,6 +1,6 @@
 """Whether HDP reaches the expert's step time: attempts with 10,000 samples.
 
-Run: ``python -m experiments.placement.hdp_reproduction [--rows NAME ...] [--attempts NAME ...]
+Run: ``python -m experiments placement.hdp_reproduction [--rows NAME ...] [--attempts NAME ...]
 [--colocate gradients]``, as TensorFlow colocated what the authors placed.
 
 *published* has the settings of the paper (Mirhoseini et al. 2018, section 3: Adam with 0.1,
@@ -165,7 +165,3 @@ def _table(runs: Sequence[Run], samples: int) -> str:
     heads = ("row", "attempt", "seed", "default", "expert", *map(str, counts), "drawn, first",
              "last", "minutes")  # fmt: skip
     return markdown_table(heads, lines, ("attempt",))
-
-
-if __name__ == "__main__":
-    HdpReproduction.main()

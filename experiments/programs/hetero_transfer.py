@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from itertools import product
 
 from experiments.experiment import Experiment
@@ -61,8 +62,7 @@ class HeteroTransfer(TableOptions, Experiment):
 
     def run(self) -> None:
         """Run the cells that are missing, those that matter most first; write the page."""
-        runs = Runs(self)
-        cells = Cells(runs, self)
+        cells = Cells(self)
         pruned = {**cells.orders(DATA[0]), **cells.orders(DATA[1])}
         of_trees = [(who, data) for who in LEARNERS if who not in TUNERS for data in DATA]
         converged = {
@@ -72,38 +72,34 @@ class HeteroTransfer(TableOptions, Experiment):
         converged |= {(who, DATA[0]): cells.converged(who, DATA[0]) for who in TUNERS}
         pruned |= cells.orders(RANDOM)
         lines = [
-            *_head(runs.examples, self), *_rules(runs, self.rules),
-            *_sizes(pruned), *order_table(runs, pruned),
+            *_head(cells.examples, self), *_rules(cells, self.rules),
+            *_sizes(pruned), *order_table(cells, pruned),
             *_converged_lines(converged, self.converging),
             *_transferred(transfer, self),
         ]  # fmt: skip
-        self.write_page("\n".join([*lines, *runs.not_run(), ""]))
+        self.write_page("\n".join([*lines, *cells.not_run(), ""]))
 
 
 Orders = dict[tuple[str, str, str], list[Metrics]]
 """Metrics of each seed by split, model and data."""
 
 
-@dataclass(frozen=True, eq=False)
-class Cells:
+class Cells(Runs):
     """Finished cells."""
 
-    runs: Runs
     options: HeteroTransfer
 
-    def kept(self, name: str, make: Callable[[], Metrics]) -> Metrics:
+    def cell(self, name: str, make: Callable[[], Metrics]) -> Metrics:
         """Return a cell; none where the time is over."""
-        return next(iter(self.runs.tried(name, make)), {})
+        return next(iter(self.tried(name, make)), {})
 
     def orders(self, data: str) -> Orders:
         """Return what models that learned some data make of the order of test rows."""
         found: Orders = {}
         for seed, split, model in product(range(self.options.seeds), SPLITS, MODELS):
-            one = self.kept(
+            one = self.cell(
                 f"{model}-{split}-{data}{self._share(data)}-{seed}",
-                lambda m=model, s=split, n=seed: pruned_cell(
-                    self.runs, m, s, data, n, self.options.rules
-                ),
+                partial(pruned_cell, self, model, split, data, seed, self.options.rules),
             )
             found.setdefault((split, model, data), []).extend([one] if one else [])
         return found
@@ -113,20 +109,18 @@ class Cells:
         options, batch = self.options, TUNERS.get(who, 0)
         name = f"converge-{who.replace(', ', '-').replace(' ', '-')}-{data}{self._share(data)}"
         name += f"-{batch}" if batch and "batch" not in who else ""
-        return self.kept(
+        return self.cell(
             f"{name}-{options.converging}",
-            lambda: convergence_cell(
-                self.runs, who, data, options.rules, batch, options.converging
-            ),
+            lambda: convergence_cell(self, who, data, options.rules, batch, options.converging),
         )
 
     def transfer(self, data: str) -> Metrics:
         """Return errors without and with fine-tuning."""
         options = self.options
-        return self.kept(
+        return self.cell(
             f"transfer-{data}{self._share(data)}",
             lambda: transfer_cell(
-                self.runs, data, options.rules, options.transfer_epochs, options.batch
+                self, data, options.rules, options.transfer_epochs, options.batch
             ),
         )
 

@@ -1,6 +1,6 @@
 """CDMPP beside its rivals on tensor programs: equal rows, each trained until it stops improving.
 
-Run: ``python -m experiments.programs.program_rivals``. Networks and trees follow one rule
+Run: ``python -m experiments programs.program_rivals``. Networks and trees follow one rule
 (`experiments.programs.convergence`): updates, or trees, are doubled until the error on a tenth of
 the tasks to learn from is level. Finished cells are kept, and a call goes on where the last one
 stopped; the page states what is missing. Their speeds of training are in
@@ -169,7 +169,3 @@ def _page(runs: Runs, options: ProgramRivals, found: dict[tuple[str, str], list[
         lines += ["", f"## {title}{count or ''}", ""]
         lines += means_table(results, COLUMNS, {"updates": 0, "fit_seconds": 0}, counted=True)
     return "\n".join([*lines, *runs.not_run(), ""])
-
-
-if __name__ == "__main__":
-    ProgramRivals.main()

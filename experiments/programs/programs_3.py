@@ -1,6 +1,6 @@
 """`programs-3`: how far each processor is, and a folder of records as its shard.
 
-Run: ``python -m experiments.programs.programs_3`` says what ships and writes the page; with
+Run: ``python -m experiments programs.programs_3`` says what ships and writes the page; with
 ``--folder DIR``, the folder of ``go-rl measure programs DIR --data-set programs-3``, it first makes
 the shard of the processor measured there (records beside a disturbance left out) and tells of
 programs that were measured twice.
@@ -150,7 +150,3 @@ def _operators(data: ProgramData) -> Iterator[Sequence[str]]:
     tasks = Counter(data.tasks[number].op for number in np.unique(data.task))
     for op in sorted(rows):
         yield op, str(tasks[op]), f"{rows[op]:,}", f"{np.median(ratios[op]):.1f}"
-
-
-if __name__ == "__main__":
-    Programs3.main()

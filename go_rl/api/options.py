@@ -207,8 +207,6 @@ class FineTuneOptions(PlanningOptions):
     """Objective to minimise (docs/objectives.md). Default: ring on ring links, else makespan."""
     samples: int = field(default=200, kw_only=True)
     """Plans to learn from."""
-    decoder: Literal["order", "placement"] = field(default="order", kw_only=True)
-    """Ring. order: scores, cut by dynamic programming; placement: devices, through the solver."""
 
     def check_own_fields(self) -> None:
         if self.objective == FIT:
@@ -227,8 +225,6 @@ _POLICIES = tuple(SHIPPED_NAMES)
 OBJECTIVES_OF = {
     "rules": _RULED,
     "all_chips": _RULED,
-    "decoder": _RULED,
-    "placement_entropy": _RULED,
     "weights": _POLICIES,
     "control": _POLICIES,
     "finetune": _POLICIES,

@@ -27,8 +27,7 @@ from go_rl.policy.orders.orders_policy import OrdersPolicy
 from go_rl.policy.ring.ring_policy import RingPolicy
 
 Actions = dict[str, Any]
-"""Actions drawn for each decision: `OrderActions`, `DrawnPlacements`, `NodeActions` or
-`DrawnWeights`."""
+"""Actions drawn for each decision: `DrawnPlacements`, `NodeActions` or `DrawnWeights`."""
 Options = Mapping[str, UnitOptions]
 """Options of each unit, by decision."""
 Start = Mapping[str, Int32[np.ndarray, "U"]]
@@ -101,21 +100,6 @@ class Agent:
                 f"a node policy places on at most {MAX_CHIPS} devices; use a dispatch policy"
             )
         return {decision: options[decision] for decision in decisions}
-
-
-def widened(agent: Agent, factor: float) -> Agent:
-    """Return the agent with ``factor`` times the standard deviation of its graph-level decisions.
-
-    The deviations of a pretrained policy are too small for a graph that it has never seen.
-    """
-    if factor == 1.0:
-        return agent
-    params = jax.tree.map(jnp.asarray, agent.params)
-    for decoder in params["params"].values():
-        if "mix_spread" in decoder:
-            spread = decoder["mix_spread"]
-            spread["bias"] = spread["bias"] + jnp.log(jnp.float32(factor))
-    return agent.having(params)
 
 
 def new_agent(config: PolicyConfig, seed: int) -> Agent:

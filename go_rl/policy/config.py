@@ -17,15 +17,13 @@ SEGMENT_UNIT = 128
 SOLVER_MODES = ("sample", "fix", "sample-nodes", "fix-nodes", "none")
 """Solver modes: handling of placements on a ring by the solver. ``-nodes``: node by node, as
 published."""
-RING_HEADS = ("order", "placement")
-"""Decisions of a ring policy; each is a whole plan by itself."""
 Control = Literal["untrained", "random-encoder", "blind", "zero-output"]
 CONTROLS: tuple[str, ...] = get_args(Control)
 """Control arms of a policy; see `go_rl.policy.controls`."""
-SHIPPED_NAMES = {Objective.RING: "partition-1.1", Objective.MAKESPAN: "dispatch-2.5"}
+SHIPPED_NAMES = {Objective.RING: "orders-1.0", Objective.MAKESPAN: "dispatch-2.5"}
 """Weights of ``--method policy``, by objective."""
-SHIPPED_ORDERS = "orders-1.0"
-"""Weights of ``--method order-policy``."""
+SHIPPED_CHIPS = "chips-1.0"
+"""Weights of ``--method policy-placement``."""
 MOST = {"sage_layers": 64, "attention_layers": 64, "iterations": 64}
 """Largest values of what a network repeats; a damaged file may ask for billions."""
 WIDEST = 1 << 16
@@ -81,36 +79,18 @@ class PolicyConfig(ABC):
 
 @dataclass(frozen=True)
 class RingPolicyConfig(PolicyConfig):
-    """Policy of a ring: an order that is cut, and chips that go through the solver."""
+    """Policy of a ring that draws the chip of every unit, made legal by the solver (multi-chip
+    modules, MLSys 2022)."""
 
     kind = "ring"
     objective = Objective.RING
 
-    decoder_width: int = 32
+    sage_layers: int = 4
+    """GraphSAGE layers; 0: no message passing before the attention."""
+    decoder_width: int = 64
     """Width of the per-sample part of a decoder."""
-    directions: int = 8
-    """Learned directions along which a graph-level decision bends the order."""
-    iterations: int = 2
+    iterations: int = 1
     """Decoding iterations, each conditioned on the decisions of the one before."""
-    orders: bool = True
-    """Whether places in reference orders are inputs, and orders can be drawn; without, only chips
-    can, as published."""
-    prior: bool = True
-    """Whether a unit's chips are a bell around the share of the work before it; else their logits
-    are free, as published."""
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.prior and not self.orders:
-            raise PolicyError(
-                "policy: prior puts a bell around a place in the policy's order, which orders "
-                "false takes away; set prior to false as well"
-            )
-
-    @property
-    def decision_heads(self) -> tuple[str, ...]:
-        """Names of the decision heads, in the order of the recurrence."""
-        return RING_HEADS if self.orders else RING_HEADS[1:]
 
 
 @dataclass(frozen=True)

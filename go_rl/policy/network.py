@@ -55,9 +55,6 @@ class Policy(nn.Module):
     decoder_kinds: ClassVar[dict[str, Any]]
     """Classes of the decoders, by the name of their parameters; each lists its ``outputs``."""
 
-    chip_decision: ClassVar[str | None] = None
-    """Decision over chips, whose entropy has a weight of its own; None: there is none."""
-
     @property
     @abstractmethod
     def head_names(self) -> tuple[str, ...]:

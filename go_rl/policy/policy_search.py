@@ -9,12 +9,11 @@ import jax
 import numpy as np
 from jaxtyping import Float32
 
-from go_rl.core import OPEN_SAMPLES, Budget, Plan, PolicyError, Problem, Progress
+from go_rl.core import OPEN_SAMPLES, Budget, Plan, Problem, Progress
 from go_rl.objectives.common.incumbent import Incumbent, finish_plan
 from go_rl.policy.agent import Agent
 from go_rl.policy.config import (
     PrototypePolicyConfig,
-    RingPolicyConfig,
     check_control,
     check_solver_mode,
 )
@@ -22,7 +21,6 @@ from go_rl.policy.controls import controlled, noted
 from go_rl.policy.kinds import plan_decoder
 from go_rl.policy.nodes.carried import Carried
 from go_rl.policy.plan_decoder import PlanDecoder, ProposalArrays
-from go_rl.policy.ring.ring_plans import check_group
 from go_rl.policy.weights import shipped_agent
 
 DOUBT = (1.0, 2.0, 1.0, 4.0)
@@ -37,9 +35,6 @@ class PolicySearch:
 
     agent: Agent | None = None
     """None: the weights that ship with the package."""
-    decoder: str = "order"
-    """Rings: ``order`` (scores, cut by dynamic programming) or ``placement`` (chips, by the
-    solver)."""
     solver: str = "sample"
     """Solver mode of placements, one of `SOLVER_MODES`."""
     control: str | None = None
@@ -47,7 +42,6 @@ class PolicySearch:
     name: str = "policy"
 
     def __post_init__(self) -> None:
-        check_group(self.decoder)
         check_solver_mode(self.solver)
         check_control(self.control)
 
@@ -61,7 +55,7 @@ class PolicySearch:
         agent = self._agent(problem, 0)
         decoder = plan_decoder(problem, agent.config.kind, solver=self.solver)
         if decoder.decides:
-            group = group_of(agent, decoder, self.decoder)
+            group = decoder.groups[0]
             noise = np.ones(decoder.round_size(agent), np.float32)
             actions = decoder.draw(
                 agent, agent.encode(decoder.padded), group, noise, jax.random.key(0)
@@ -76,38 +70,17 @@ class PolicySearch:
         """Return the best plan drawn; see `go_rl.core.Optimizer`."""
         agent = self._agent(problem, seed)
         decoder = plan_decoder(problem, agent.config.kind, solver=self.solver)
-        group = group_of(agent, decoder, self.decoder)
         progress = Progress(budget, OPEN_SAMPLES)
         incumbent = Incumbent(decoder.workspace, progress)
         if decoder.start(incumbent, seed) and not progress.spent:
-            _search(agent, decoder, group, (incumbent, progress), seed)
+            _search(agent, decoder, (incumbent, progress), seed)
         plan = finish_plan(decoder.workspace, incumbent, self.name, seed, progress)
         return noted(plan, self.control)
-
-
-def group_of(agent: Agent, decoder: PlanDecoder, chosen: str) -> str:
-    """Return the group of actions that a search draws: what was chosen, where there is a choice.
-
-    Raises:
-        PolicyError: the policy does not draw it.
-    """
-    group = chosen if chosen in decoder.groups else decoder.groups[0]
-    if agent.config.kind == "orders" and chosen == "placement":
-        raise PolicyError(
-            "an orders policy draws orders, no placement; use --method policy or order-policy"
-        )
-    if isinstance(agent.config, RingPolicyConfig) and group not in agent.config.decision_heads:
-        raise PolicyError(
-            f"this policy draws {', '.join(agent.config.decision_heads)}, no {group}: its "
-            "configuration has orders false. Use --method policy-placement, or decoder placement"
-        )
-    return group
 
 
 def _search(
     agent: Agent,
     decoder: PlanDecoder,
-    group: str,
     search: tuple[Incumbent, Progress],
     seed: int,
 ) -> None:
@@ -118,10 +91,11 @@ def _search(
     would take longer than what is left.
     """
     incumbent, progress = search
+    group = decoder.groups[0]
     carried = Carried(decoder.workspace.reference_seconds)
     encoded, rounds, drawing, sample_seconds = agent.encode(decoder.padded), 0, 0.0, float("inf")
     while not progress.spent and drawing < progress.remaining_seconds:
-        noise = _noise(agent, group, rounds, decoder.round_size(agent))
+        noise = _noise(agent, rounds, decoder.round_size(agent))
         number = seed * 1_000_003 + rounds
         began = progress.wall_seconds
         key = jax.random.key(number % 2**32)
@@ -141,13 +115,13 @@ def _search(
         rounds += 1
 
 
-def _noise(agent: Agent, group: str, rounds: int, size: int) -> Float32[np.ndarray, "B"]:
+def _noise(agent: Agent, rounds: int, size: int) -> Float32[np.ndarray, "B"]:
     """[B] scales of a round's draws; the first of all is the likeliest decision, and so is the
     whole first round of a policy of prototypes."""
-    if isinstance(agent.config, PrototypePolicyConfig) and not rounds:
+    few = isinstance(agent.config, PrototypePolicyConfig)
+    if few and not rounds:
         return np.zeros(size, np.float32)
-    plain = group == "placement" or agent.config.kind == "nodes"
-    noise = np.resize(np.array((1.0,) if plain else DOUBT, np.float32), size)
+    noise = np.resize(np.array(DOUBT if few else (1.0,), np.float32), size)
     noise[0] = min(rounds, 1)
     return noise
 

@@ -13,7 +13,7 @@ from go_rl.cli.model_arguments import ModelArguments, positions_of
 from go_rl.cli.table import COMMANDS
 from go_rl.core import GoRLError, Hardware, ReadError, load_hardware
 from go_rl.core.files.typed_json import from_json
-from go_rl.policy.learn.config import NodesTrainConfig, RingTrainConfig, SampleConfig
+from go_rl.policy.learn.config import NodesTrainConfig, RingTrainConfig
 
 
 @pytest.fixture
@@ -157,7 +157,7 @@ def test_a_field_that_may_be_null_says_so():
 
 
 def test_training_configurations_survive_json():
-    config = RingTrainConfig(updates=7, hardware=("ring4",), samples=SampleConfig(2, 3, "fix"))
+    config = RingTrainConfig(updates=7, hardware=("ring4",), samples=3, solver="fix")
     assert from_json(RingTrainConfig, json.loads(config.to_json()), "t.json") == config
 
 

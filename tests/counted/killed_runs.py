@@ -16,7 +16,7 @@ from go_rl.runtime.records import RecordStore
 SIZES: dict[str, Any] = {
     "hidden": 8, "sage_layers": 1, "attention_layers": 1, "heads": 2, "segment": 16
 }  # fmt: skip
-TINY = {**SIZES, "decoder_width": 8, "directions": 2}
+TINY = {**SIZES, "decoder_width": 8}
 COMMON: dict[str, Any] = {
     "name": "tiny", "validation": "train", "max_nodes": 50, "updates": 14, "graphs": 1,
     "ppo": {"learning_rate": 1e-3, "epochs": 1}, "validate_every": 7,
@@ -25,13 +25,12 @@ COMMON: dict[str, Any] = {
 RING: dict[str, Any] = {
     "policy": TINY,
     "hardware": ["ring4"], "rules": ["strict", "default"], "validation_hardware": ["ring4"],
-    "samples": {"orders": 2, "placements": 2},
+    "samples": 2,
 }  # fmt: skip
 MAKESPAN: dict[str, Any] = {
     "policy": SIZES,
     "further": [], "hardware": ["p100x2"], "validation_hardware": ["p100x2"],
     "decide": [["placement"]], "samples": 2,
-    "imitation": {"rounds": 1, "updates": 3, "problems": 1, "rollouts": 32},
 }  # fmt: skip
 NETWORK = """
 import jax, jax.numpy as jnp

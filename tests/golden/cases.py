@@ -45,7 +45,7 @@ DECISIONS = (
 )  # fmt: skip
 """Sets of decisions for the makespan objective."""
 SAMPLES = {
-    "greedy": 4, "policy": 32, "policy-placement": 32, "random": 32, "annealing": 100, "metis": 8,
+    "greedy": 4, "policy": 32, "random": 32, "annealing": 100, "metis": 8,
     "linear-dp": 16, "ideal-dp": 2, "dp": 16, "local-search": 20_000, "default": 1, "composed": 24,
     "expert": 1, "fusion-greedy": 1, "hdp": 12, "heft": 4, "auto": 100, "unit-annealing": 5_000,
     "order-search": 60, "order-policy": 60, "one-device": 4, "dispatch-search": 96,

@@ -66,7 +66,7 @@ class TestOnLatency(OptimizerConformance):
 def test_every_method_of_the_portfolio_is_here():
     here = {each.name for each in (*ON_THE_RING, *ON_MAX_LOAD, *ON_LATENCY, TestExact.optimizer)}
     # What learns is held to the same suite in tests/policy/learn/test_learned_conformance.py.
-    learned = {"policy", "policy-placement", "order-policy", "finetuned"}
+    learned = {"policy", "order-policy", "finetuned"}
     assert (
         here
         == {

@@ -17,9 +17,8 @@ from go_rl.objectives.common.incumbent import Incumbent, finish_plan
 from go_rl.objectives.makespan.workspace import MakespanWorkspace
 from go_rl.policy.agent import Agent, new_agent
 from go_rl.policy.network import Policy
-from go_rl.policy.nodes.node_decisions import node_decisions
 from go_rl.policy.nodes.node_decoder import NodeActions
-from go_rl.policy.nodes.nodes_plans import NodesPlans
+from go_rl.policy.nodes.nodes_plans import NodesPlans, node_decisions
 from go_rl.policy.nodes.nodes_policy import NodesPolicy
 from go_rl.verify.check_plan import check_plan
 

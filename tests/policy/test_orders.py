@@ -82,8 +82,6 @@ def test_auto_takes_user_weights_of_orders():
 def test_weights_of_another_policy_are_refused_and_auto_knows_better():
     with pytest.raises(PolicyError, match="an orders policy, not of a ring policy"):
         OrderPolicySearch(tiny_agent()).optimize(ring(), Budget(samples=2), 0)
-    with pytest.raises(PolicyError, match="no placement"):
-        PolicySearch(given(first_weights(4, 0)), "placement").optimize(ring(), Budget(samples=2), 0)
     plans = run(ring(), budget=Budget(samples=400), agent=tiny_agent()).plans
     names = [plan.optimizer for plan in plans]
     assert {"order-search", "policy"} <= set(names)

@@ -24,12 +24,11 @@ UNITS, CHIPS, BATCH = 24, 3, 4
 def judge():
     """Log-probabilities of placements, compiled once."""
 
-    def log_prob(params, encoded, graph, place, chosen, possible):
-        place = jnp.broadcast_to(place, (len(chosen), *place.shape))
-        windows = jax.tree.map(jnp.asarray, blank_windows(*place.shape, MAX_CHIPS))
+    def log_prob(params, encoded, graph, chosen, possible):
+        windows = jax.tree.map(jnp.asarray, blank_windows(len(chosen), chosen.shape[-1], MAX_CHIPS))
         cuts = jnp.zeros((len(chosen), MAX_CHIPS + 1), jnp.int32)
         by_cuts = jnp.zeros(len(chosen), jnp.bool_)
-        actions = PlacementActions(chosen, possible, place, by_cuts, windows, cuts)
+        actions = PlacementActions(chosen, possible, by_cuts, windows, cuts)
         return judge_actions(params, encoded, graph, actions)
 
     return log_prob
@@ -71,9 +70,7 @@ def test_chips_beyond_the_package_are_impossible(drawn):
 def test_fix_credits_the_proposal_in_full(drawn, judge):
     """With every chip possible, the last log-probability is that of the drawn chip."""
     agent, padded, encoded, placed = drawn
-    found, unsure = judge(
-        agent.params, encoded, padded.graph, placed.place, placed.chosen, everything(padded)
-    )
+    found, unsure = judge(agent.params, encoded, padded.graph, placed.chosen, everything(padded))
     rows = np.asarray(placed.log_probs)
     last = np.asarray(placed.chosen)[:, -1]
     expected = np.take_along_axis(rows, last[..., None], -1)[..., 0]

@@ -14,7 +14,6 @@ from go_rl.policy.observations.buckets import BUCKETS, EDGES_PER_NODE, bucket
         ({"hidden": 10, "heads": 4}, "hidden 10 must be a multiple of heads 4"),
         ({"sage_layers": -1}, "sage_layers must be a whole number >= 0, not -1"),
         ({"iterations": 0}, "iterations must be a whole number >= 1, not 0"),
-        ({"directions": 0}, "directions must be a whole number >= 1, not 0"),
         ({"segment": 0}, "segment must be a whole number >= 1, not 0"),
         ({"segment": 96}, f"segment must divide {SEGMENT_UNIT}, not 96"),
     ],

@@ -130,9 +130,9 @@ def test_a_damaged_file_is_named_with_what_is_wrong(copy, damage, message):
 
 def test_a_misspelt_name_finds_the_nearest(monkeypatch, tmp_path, written):
     monkeypatch.setattr("go_rl.policy.weights.SHIPPED", tmp_path)
-    (tmp_path / "partition-1.1.npz").write_bytes(written.read_bytes())
-    with pytest.raises(CheckpointError, match=r"'partitoin-1\.0'.*partition-1.1"):
-        load_weights("partitoin-1.0")
+    (tmp_path / "orders-1.1.npz").write_bytes(written.read_bytes())
+    with pytest.raises(CheckpointError, match=r"'odrers-1\.0'.*orders-1.1"):
+        load_weights("odrers-1.0")
 
 
 def test_a_folder_that_cannot_be_written_is_named(tmp_path):
@@ -163,7 +163,7 @@ def test_an_objective_without_policies_is_named():
 
 def test_weights_of_another_objective_are_refused():
     with pytest.raises(CheckpointError, match="for objective ring, not makespan; use 'dispatch-2"):
-        load_weights("partition-1.1", Objective.MAKESPAN)
+        load_weights("orders-1.0", Objective.MAKESPAN)
 
 
 @pytest.mark.parametrize(("policy", "said"), [("cuts", "'cuts'"), (["ring"], r"\['ring'\]")])

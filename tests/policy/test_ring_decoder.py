@@ -35,13 +35,12 @@ def test_rewards_are_logarithms_against_the_heuristic(rules):
     workspace = rollouts.workspace
     heuristic = workspace.pricer.evaluate(workspace.reference.device[0]).seconds
     assert workspace.reference_seconds == pytest.approx(heuristic)
-    scores = np.random.default_rng(0).random((6, 10))
-    for found in (rollouts.orders(scores, 0), rollouts.sample_chips(uniform(rollouts), 0)):
-        assert found.priced.ok.any()
-        for i in range(6):
-            seconds = found.priced.seconds[i]
-            expected = np.log(heuristic / seconds) if np.isfinite(seconds) else LOG_SPEED_UP.failure
-            assert found.reward[i] == pytest.approx(expected, abs=1e-9)
+    found = rollouts.sample_chips(uniform(rollouts), 0)
+    assert found.priced.ok.any()
+    for i in range(6):
+        seconds = found.priced.seconds[i]
+        expected = np.log(heuristic / seconds) if np.isfinite(seconds) else LOG_SPEED_UP.failure
+        assert found.reward[i] == pytest.approx(expected, abs=1e-9)
 
 
 @pytest.mark.parametrize("rules", ["strict", "replicate", "relay", "default"])
@@ -50,7 +49,6 @@ def test_every_usable_plan_is_legal(rules):
     rollouts = make(problem)
     rng = np.random.default_rng(1)
     found = [
-        rollouts.orders(rng.random((6, 10)), 1),
         rollouts.sample_chips(np.log(rng.dirichlet(np.ones(3), (6, 10))), 1),
         rollouts.fix(rng.integers(0, 3, (6, 10)), uniform(rollouts), 1),
     ]
@@ -86,8 +84,6 @@ def test_equal_seeds_give_equal_rollouts(seed):
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda r: r.orders(np.zeros((2, 9)), 0), "scores are for 9 units, the problem has 10"),
-        (lambda r: r.orders(np.full((2, 10), np.nan), 0), "scores contain NaN"),
         (lambda r: r.sample_chips(np.zeros((2, 11, 3)), 0), "log_probs are for 11 units"),
         (
             lambda r: r.sample_chips(np.zeros((2, 10, 4)), 0),
@@ -111,12 +107,9 @@ def test_an_infeasible_problem_earns_the_failure_reward():
     rollouts = RingPlans(problem, RingWorkspace(problem))
     units = rollouts.workspace.units.num_units
     assert rollouts.workspace.reference_seconds == 2.0
-    for found in (
-        rollouts.orders(np.zeros((3, units)), 0),
-        rollouts.sample_chips(np.zeros((3, units, 2)), 0),
-    ):
-        assert found.reward.tolist() == [LOG_SPEED_UP.failure] * 3
-        assert found.priced.seconds.tolist() == [np.inf] * 3
+    found = rollouts.sample_chips(np.zeros((3, units, 2)), 0)
+    assert found.reward.tolist() == [LOG_SPEED_UP.failure] * 3
+    assert found.priced.seconds.tolist() == [np.inf] * 3
 
 
 def test_a_plan_without_room_earns_the_failure_reward():

@@ -33,7 +33,7 @@ from go_rl.policy.observations.policy_graph import PolicyGraph
 from go_rl.policy.ring.observation import RING_COLUMNS, RING_HARDWARE
 
 SIZES = {"hidden": 8, "sage_layers": 1, "attention_layers": 1, "heads": 2, "segment": 16}
-TINY = RingPolicyConfig(**SIZES, decoder_width=8, directions=2)
+TINY = RingPolicyConfig(**SIZES, decoder_width=8, iterations=2)
 NO_ATTENTION = {**SIZES, "attention_layers": 0}
 """Policies share the encoder: that of the ring attends, and the others compile less."""
 TINY_NODES = NodesPolicyConfig(**NO_ATTENTION, decoder_width=8, directions=2)
@@ -41,7 +41,7 @@ TINY_DISPATCH = DispatchPolicyConfig(**NO_ATTENTION, prototypes=16)
 TINY_ORDERS = OrdersPolicyConfig(**NO_ATTENTION, prototypes=4)
 SMALL_LESSON = replace(
     FINE_TUNING["nodes"], batch=8, first=8,
-    ppo=PPOConfig(learning_rate=3e-3, epochs=4, order_entropy=1e-3),
+    ppo=PPOConfig(learning_rate=3e-3, epochs=4, entropy=1e-3),
 )  # fmt: skip
 """What is drawn, judged and remembered comes in eights: programs of one shape."""
 

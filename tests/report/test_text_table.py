@@ -13,7 +13,7 @@ from go_rl.report.text_table import TextTable
 HEADS = ("method", "T_max [ms]", "throughput", *(f"{n:,}" for n in (1, 10, 100, 1000)), "failed")
 ROWS = [
     (name, "123.456×", "1.25 [1.20, 1.30]", "1.01×", "1.02×", "1.03×", "1.04×", "0/48")
-    for name in ("greedy", "policy-placement")
+    for name in ("greedy", "order-policy-anew")
 ]
 
 
@@ -35,7 +35,7 @@ def test_no_cell_is_cut_or_wrapped(width):
     text = "\n".join(lines)
     assert "…" not in text
     assert all(cell in text for cell in (*HEADS, *(c for row in ROWS for c in row)))
-    assert all(any("policy-placement" in line for line in part) for part in parts)
+    assert all(any("order-policy-anew" in line for line in part) for part in parts)
     assert len(parts) == {60: 3, 80: 2, 110: 1, 200: 1}[width]
 
 

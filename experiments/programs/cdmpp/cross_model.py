@@ -86,6 +86,8 @@ class CdmppCrossModel(TableOptions, Experiment):
 class WideRuns(Runs):
     """Runs whose examples have the code of their leaves, which is computed once."""
 
+    options: CdmppCrossModel
+
     @cached_property
     def wide(self) -> ProgramExamples:
         """The examples with `WIDE_NUMBERS` a leaf, kept in a file by their number."""
@@ -137,7 +139,6 @@ def _trees(runs: WideRuns, arm: str, seed: int) -> np.ndarray:
 
 def _with_code(runs: WideRuns, seed: int) -> Metrics:
     """CDMPP's network on wide leaves, and its mean with trees."""
-    assert isinstance(runs.options, CdmppCrossModel)
     config = replace(runs.run_config(seed), steps=runs.options.code_steps)
     config = replace(config, network=replace(config.network, leaf_numbers=WIDE_NUMBERS))
     learned = trained(runs.wide.take(runs.split(seed).train), config)

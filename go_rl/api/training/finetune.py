@@ -57,7 +57,7 @@ def finetune(
     if config is None or isinstance(config, LearnerOptions):
         changes = config or LearnerOptions()
         config = changes.config_for(before.agent.config.kind)
-    learner = FineTuned(before.agent, chosen.decoder, config, control=chosen.control)
+    learner = FineTuned(before.agent, config, control=chosen.control)
     heuristic = run(problem, methods_for(problem)[0], None, chosen.seed, report).plans
     if report is not None:
         report(f"{controlled_name(learner.name, chosen.control)}: {chosen.samples} samples")

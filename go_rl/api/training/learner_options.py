@@ -5,9 +5,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields, replace
 
-from go_rl.api.options import OBJECTIVES_OF
-from go_rl.core import Objective, SearchError
-from go_rl.policy.config import POLICIES
+from go_rl.core import SearchError
 from go_rl.policy.learn.config import FINE_TUNING, FineTuneConfig, PPOConfig
 
 
@@ -16,28 +14,23 @@ class LearnerOptions:
     """Changes to the configuration that an objective's policies learn with; None: as it is."""
 
     batch: int | None = None
-    """Samples of an update. Default: 10; node policies 32."""
+    """Samples of an update. Default: 20; node policies 32."""
     first: int | None = None
-    """Samples of the unchanged policy, its likeliest decision first, before that. Default: 10; node
+    """Samples of the unchanged policy, its likeliest decision first, before that. Default: 20; node
     policies 1."""
-    widen: float | None = None
-    """Factor on the spread of graph-level decisions before learning starts. Default: 4 for ring, 1
-    for makespan."""
     top: float | None = None
     """Share of a batch that teaches, the best; 1: all, against their mean. Default: ring policies
     all, against a running baseline; others 0.3."""
     remembered: int | None = None
     """Best decisions so far that are learned again with each batch; 0: none. Default: 0."""
     learning_rate: float | None = None
-    """Adam's first learning rate. Default: 1e-3 for ring, 3e-3 for makespan."""
+    """Adam's first learning rate. Default: 6e-4 for ring, 3e-3 for makespan."""
     epochs: int | None = None
     """Gradient steps on one batch of samples. Default: 4; node policies 2."""
     clip: float | None = None
     """Probability ratios beyond 1 +- clip earn nothing more. Default: 0.2."""
-    order_entropy: float | None = None
-    """Weight of the order's entropy; for makespan of the policy's. Default: 1e-3."""
-    placement_entropy: float | None = None
-    """Ring: weight of the placement's entropy. Default: 1e-3."""
+    entropy: float | None = None
+    """Weight of the entropy of the decisions. Default: 1e-3."""
     gradient_norm: float | None = None
     """Largest norm of a gradient. Default: 1."""
     decay_updates: int | None = None
@@ -60,10 +53,10 @@ class LearnerOptions:
                     "its own distribution; leave it out"
                 )
             return None
-        default, objective = FINE_TUNING[kind], POLICIES[kind].objective
+        default = FINE_TUNING[kind]
         own, ppo = ({f.name for f in fields(kind)} for kind in (default, PPOConfig))
         for name in given:
-            if name not in own | ppo or objective not in OBJECTIVES_OF.get(name, Objective):
-                raise SearchError(f"{name} has no meaning for objective {objective}; leave it out")
+            if name not in own | ppo:
+                raise SearchError(f"{name} has no meaning for a {kind} policy; leave it out")
         learner = replace(default.ppo, **{n: v for n, v in given.items() if n in ppo})
         return replace(default, ppo=learner, **{n: v for n, v in given.items() if n in own})

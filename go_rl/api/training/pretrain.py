@@ -61,10 +61,10 @@ def pretrain(
         MissingDependencyError: Ray is not installed.
     """
     from go_rl.policy.learn import pretrain as training
+    from go_rl.policy.learn.collect import pricer
     from go_rl.policy.learn.problems.curriculum import listed_files
     from go_rl.policy.learn.processes.join import joined
     from go_rl.policy.learn.prototypes.run import pretrain_prototypes
-    from go_rl.policy.learn.workers import pricer
 
     own = config.graphs if graphs is None else [str(each) for each in graphs]
     config = replace(config, graphs=listed_files(own))

@@ -34,7 +34,6 @@ from go_rl.compare.benchmark.run_store import (
     outcome,
 )
 from go_rl.core import Budget, GoRLError, Optimizer, Plan, Problem
-from go_rl.objectives.kits import kit_of
 from go_rl.objectives.methods import Annealing, Exact
 from go_rl.runtime.decoder_calls import decoder_calls
 from go_rl.verify.check_plan import check_plan
@@ -221,15 +220,10 @@ class _Bench:
 
 
 def _heuristic(problem: Problem) -> Plan:
-    """The reference plan; on the way, all that the optimizers share is made."""
     from go_rl.compare.portfolio import METHODS
 
     make = next(iter(METHODS[problem.objective].values()))
-    plan = make().optimize(problem, Budget(samples=100), 0)
-    warm_up = kit_of(problem).search().warm_up
-    if plan.evaluation.status.ok and warm_up is not None:
-        warm_up(problem)
-    return plan
+    return make().optimize(problem, Budget(samples=100), 0)
 
 
 def _usable(plan: Plan) -> float | None:

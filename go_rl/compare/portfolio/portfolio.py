@@ -29,7 +29,7 @@ from go_rl.core.errors import nearest
 from go_rl.core.optimizer import Compiled, Cooled, Restartable, Resumable
 from go_rl.core.stopping import keep_plans, stop_asked
 from go_rl.objectives.common.tiny_problem import tiny_problem
-from go_rl.objectives.kits import KITS, kit_of
+from go_rl.objectives.kits import kit_of
 from go_rl.objectives.methods import Exhaustive, is_small
 
 AUTO_METHOD, ALL_METHODS = "auto", "all"
@@ -89,13 +89,10 @@ def run(
 
 def compile_methods(objective: Objective) -> None:
     """Compile (or load from disk) every method of an objective, as measurements want it."""
-    warm_up = KITS[objective].search().warm_up
     for strict in (True, False) if objective.traits.has_rules else (False,):
         problem = tiny_problem(objective, strict)
         for name in methods_for(problem):
             compile_method(objective, strict, name, partial(_make, problem))
-        if warm_up is not None:
-            warm_up(problem)
 
 
 def _check_method(problem: Problem, method: str) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from go_rl.core import Objective, Optimizer, Problem
+from go_rl.core import Objective, Problem
 from go_rl.objectives.common.kit import Factory
 from go_rl.objectives.kits import KITS
 from go_rl.objectives.methods import Greedy
@@ -13,17 +13,8 @@ from go_rl.policy.dispatch.dispatch_search import DispatchSearch
 from go_rl.policy.orders.order_policy_search import OrderPolicySearch
 from go_rl.policy.policy_search import PolicySearch
 
-
-def _placing() -> Optimizer:
-    return PolicySearch(decoder="placement", name="policy-placement")
-
-
 LEARNED: Mapping[str, Mapping[str, Factory]] = {
-    "ring": {
-        "policy": PolicySearch,
-        "policy-placement": _placing,
-        "order-policy": OrderPolicySearch,
-    },
+    "ring": {"policy": PolicySearch, "order-policy": OrderPolicySearch},
     "makespan": {"policy": PolicySearch, "dispatch-search": DispatchSearch},
 }
 """Methods with a policy, by objective."""

@@ -1,8 +1,8 @@
 """The best plans known for the named problems, frozen: seconds, origin and decisions.
 
 Policies are measured against them (`experiments.learning.dispatch_test`). Only reports read this
-module; policies, searches and training read `go_rl.graphs.zoo.teaching_plans`, which refuses the
-problems of validation and test. ``python -m experiments learning.best_known`` writes the files.
+module: no plan of it teaches a policy or starts a search. ``python -m experiments
+learning.best_known`` writes the files.
 """
 
 from __future__ import annotations

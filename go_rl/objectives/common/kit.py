@@ -88,8 +88,6 @@ class SearchKit:
     """Compiles the code in parts, and tells of it; None: each method compiles its own."""
     parts: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """Parts of ``compilation`` by the first method that needs them."""
-    warm_up: Callable[[Problem], object] | None = None
-    """Makes and compiles what methods share beyond `references`; None: there is no such thing."""
     confirm_memory: ConfirmMemory | None = None
     """Finds memory offsets of the best plan; None: live bytes are all that is checked."""
 

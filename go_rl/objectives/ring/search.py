@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from go_rl.core import Budget, Problem
 from go_rl.objectives.common.kit import SearchKit, Turn
 from go_rl.objectives.ring.compilation import PARTS_OF, RingCompilation
 from go_rl.objectives.ring.exhaustive import exhaust_ring, is_small_ring
 from go_rl.objectives.ring.methods.annealing import Annealing
-from go_rl.objectives.ring.methods.cut_scores import price_scores
 from go_rl.objectives.ring.methods.exact import Exact
 from go_rl.objectives.ring.methods.ideal_search import IdealDP
 from go_rl.objectives.ring.methods.linear_dp import LinearDP
@@ -19,7 +16,6 @@ from go_rl.objectives.ring.methods.order_search import OrderSearch
 from go_rl.objectives.ring.methods.random_search import RandomSearch
 from go_rl.objectives.ring.methods.unit_annealing import UnitAnnealing
 from go_rl.objectives.ring.simulate.memory import confirm_memory
-from go_rl.objectives.ring.workspace import ring_workspace
 
 EXACT_CELLS = 30_000
 """Nodes times chips up to which ``auto`` hands a part of its time to CP-SAT."""
@@ -39,10 +35,6 @@ def _least_of_cp_sat(problem: Problem) -> float:
 def _suits_cp_sat(problem: Problem, budget: Budget) -> bool:
     """CP-SAT counts no samples, and its model of a large problem is not worth building."""
     return cells_of(problem) <= EXACT_CELLS and bool(budget.seconds)
-
-
-def _warm_up(problem: Problem) -> None:
-    price_scores(ring_workspace(problem), np.zeros((2, problem.graph.num_nodes)))
 
 
 RING_SEARCH = SearchKit(
@@ -72,7 +64,6 @@ RING_SEARCH = SearchKit(
     is_small=is_small_ring,
     compilation=RingCompilation,
     parts=PARTS_OF,
-    warm_up=_warm_up,
     confirm_memory=confirm_memory,
 )
 """Search on a ring."""

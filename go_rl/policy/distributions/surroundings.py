@@ -13,8 +13,6 @@ from jaxtyping import Array, Bool, Float, Int
 from go_rl.policy.config import MAX_CHIPS
 from go_rl.policy.encoder.graph_arrays import edges, node_array
 
-SCALE = 20.0
-"""Distances between places are multiplied by this before a network sees them."""
 LARGEST = 4.0
 """Features of devices are cut here."""
 SEEN_DEVICES, SEEN_LEVELS = 4, 3
@@ -38,26 +36,13 @@ def _finite(values: Float[Array, "U B"], edge: Float[Array, "U B"], other: float
     return jnp.where(jnp.isfinite(edge), values, other)
 
 
-def seen_scores(graph: jraph.GraphsTuple, scores: Float[Array, "B U"]) -> Float[Array, "B U 4"]:
-    """Return, for each node: its score, its distance from the latest producer and to the earliest
-    consumer, and its distance from the mean of all reference orders."""
-    columns = scores.T
-    last, first = highest_before(graph, columns), -highest_after(graph, -columns)
-    after, until = _finite(columns - last, last, 0.0), _finite(first - columns, first, 0.0)
-    middle = node_array(graph, "places").mean(axis=-1)[:, None]
-    seen = jnp.stack([columns - 0.5, after, until, columns - middle], axis=-1)
-    return jnp.clip(SCALE * jnp.swapaxes(seen, 0, 1), -5.0, 5.0)
-
-
 def seen_chips(
     graph: jraph.GraphsTuple,
     chip: Int[Array, "B U"],
     num_devices: Int[Array, ""],
-    place: Float[Array, "U"] | None,
-) -> Float[Array, "B U S"]:
+) -> Float[Array, "B U 6"]:
     """Return, for each node: its chip, the loads of that chip and its neighbours against the mean,
-    the room towards producers and consumers, and, where places are known, the distance from its
-    place."""
+    and the room towards producers and consumers."""
     share, count = node_array(graph, "share"), num_devices.astype(jnp.float32)
     row = jnp.arange(len(chip))[:, None]
     load = jnp.zeros((len(chip), MAX_CHIPS + 2)).at[row, chip + 1].add(share * count)
@@ -65,8 +50,7 @@ def seen_chips(
     at = chip.T.astype(jnp.float32)
     last, first = highest_before(graph, at), -highest_after(graph, -at)
     below, above = _finite(at - last, last, 2.0).T, _finite(first - at, first, 2.0).T
-    far = [] if place is None else [chip + 0.5 - count * place]
-    seen = jnp.stack([(chip + 0.5) / count, own, left, right, below, above, *far], axis=-1)
+    seen = jnp.stack([(chip + 0.5) / count, own, left, right, below, above], axis=-1)
     return jnp.clip(seen, -4.0, 4.0)
 
 

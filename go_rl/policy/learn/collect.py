@@ -11,8 +11,10 @@ import numpy as np
 from jaxtyping import Float64
 
 from go_rl.core import TrainingError
+from go_rl.core.errors import nearest
 from go_rl.policy.agent import Actions, Agent, Start
 from go_rl.policy.learn.advantage import RunningBaseline, top_advantage
+from go_rl.policy.learn.config import WORKERS
 from go_rl.policy.learn.ppo import Batch, SampleGroup
 from go_rl.policy.learn.processes.group import Share, everything
 from go_rl.policy.plan_decoder import PlanDecoder, ProposalArrays, Rollouts
@@ -89,6 +91,25 @@ class SharedCollection:
 def price_here(asked: Sequence[Asked]) -> list[dict[str, Rollouts]]:
     """Solve and price in this process, one batch after the other; a `Pricer`."""
     return [price(case.decoder, proposals, seed) for case, proposals, seed in asked]
+
+
+def pricer(workers: str) -> Pricer:
+    """Return what prices samples, by a name in `WORKERS`: this process, or Ray workers. The network
+    runs here either way; a worker gets proposals and a seed, and answers with plans and prices.
+
+    Raises:
+        TrainingError: unknown name.
+        MissingDependencyError: Ray is not installed.
+    """
+    if workers == "local":
+        return price_here
+    if workers == "ray":
+        from go_rl.policy.learn.ray_workers import ray_pricer
+
+        return ray_pricer()
+    raise TrainingError(
+        f"workers must be one of {', '.join(WORKERS)}, not {workers!r}{nearest(workers, WORKERS)}"
+    )
 
 
 def collect(

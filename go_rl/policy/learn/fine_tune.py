@@ -14,7 +14,7 @@ import numpy as np
 from go_rl.core import OPEN_SAMPLES, Budget, Plan, Problem, Progress, SearchError
 from go_rl.objectives.common.incumbent import Incumbent, finish_plan
 from go_rl.objectives.common.workspace import Workspace
-from go_rl.policy.agent import Agent, widened
+from go_rl.policy.agent import Agent
 from go_rl.policy.config import check_control, check_solver_mode
 from go_rl.policy.controls import controlled, noted
 from go_rl.policy.dispatch.dispatch_search import DispatchSearch
@@ -27,8 +27,6 @@ from go_rl.policy.learn.ppo import Learner, new_learner, update
 from go_rl.policy.nodes.carried import Carried
 from go_rl.policy.orders.order_policy_search import OrderPolicySearch
 from go_rl.policy.plan_decoder import ProposalArrays, Rollouts
-from go_rl.policy.policy_search import group_of
-from go_rl.policy.ring.ring_plans import check_group
 from go_rl.policy.weights import shipped_agent
 
 SEARCHES = {"dispatch": DispatchSearch, "orders": OrderPolicySearch}
@@ -42,9 +40,6 @@ class FineTuned:
 
     agent: Agent | None = None
     """Agent from which learning starts; None: the weights that ship with the package."""
-    decoder: str = "order"
-    """Rings: ``order`` (scores, cut by dynamic programming) or ``placement`` (chips, by the
-    solver)."""
     config: FineTuneConfig | None = None
     """None: what `FINE_TUNING` has for the policy."""
     solver: str = "sample"
@@ -58,7 +53,6 @@ class FineTuned:
     name: str = "finetuned"
 
     def __post_init__(self) -> None:
-        check_group(self.decoder)
         check_solver_mode(self.solver)
         check_control(self.control)
         if self.samples is not None and self.samples < 1:
@@ -96,24 +90,23 @@ class FineTuned:
         if start.config.kind in SEARCHES:
             search = SEARCHES[start.config.kind](start, self.control, name=self.name)
             return search.learn(problem, budget, seed)
-        given = controlled(start, self.control, seed)
-        config = self.config or FINE_TUNING[given.config.kind]
-        agent = widened(given, config.widen)
-        decoder = plan_decoder(problem, given.config.kind, workspace, self.solver)
+        agent = controlled(start, self.control, seed)
+        config = self.config or FINE_TUNING[agent.config.kind]
+        decoder = plan_decoder(problem, agent.config.kind, workspace, self.solver)
         progress = Progress(budget, OPEN_SAMPLES, to_the_end=to_the_end)
         incumbent = Incumbent(decoder.workspace, progress)
         learner = new_learner(agent.params, config.ppo)
         if decoder.start(incumbent, seed):
             lesson = _Lesson(
                 TrainingCase(problem.graph.name, decoder),
-                group_of(agent, decoder, self.decoder),
+                decoder.groups[0],
                 config,
                 incumbent,
                 progress,
                 seed,
                 Carried(decoder.workspace.reference_seconds),
             )
-            lesson.as_given(given)
+            lesson.as_given(agent)
             learner = lesson.learn(agent, learner)
         plan = finish_plan(decoder.workspace, incumbent, self.name, seed, progress)
         return noted(plan, self.control), agent.having(learner.params)
@@ -166,8 +159,6 @@ class _Lesson:
             if not progress.spent and quickest <= progress.remaining_seconds:
                 lessons = memory.lessons(found.batch, rollouts.reward)
                 batches = [split_samples(batch) for batch in lessons]
-                learner, _ = update(
-                    agent.policy, config.ppo, on_all_devices(learner), batches, start=agent.params
-                )
+                learner, _ = update(agent.policy, config.ppo, on_all_devices(learner), batches)
             rounds += 1
         return learner

@@ -48,9 +48,7 @@ class Metrics(NamedTuple):
 
     loss: Float[Array, ""]
     entropy: Float[Array, ""]
-    """Mean over the decisions but for chips."""
-    chip_entropy: Float[Array, ""]
-    """Entropy of chips on a ring; 0 where none were drawn."""
+    """Mean over the decisions."""
     clipped: Float[Array, ""]
     """Share of ratios outside the clip range."""
     gradient_norm: Float[Array, ""]
@@ -83,7 +81,6 @@ def update(
     learner: Learner,
     batches: Sequence[Batch],
     share: Share | None = None,
-    start: Params | None = None,
 ) -> tuple[Learner, Metrics]:
     """Return the learner after `PPOConfig.epochs` gradient steps on the batches of several graphs.
 
@@ -94,18 +91,15 @@ def update(
         batches: those of this process.
         share: whose they are; None: one process has them all. The gradients of all batches are
             averaged in their order, so that the weights are those of one process.
-        start: weights that `PPOConfig.anchor` holds the learner near to; None: no such.
 
     Raises:
         TrainingError: a loss or gradient is not finite; the learner is left as it was.
     """
     share = share or everything(len(batches))
     old = [judge(policy, learner.params, batch) for batch in batches]
-    held = start is not None and config.anchor > 0
-    near = [judge(policy, start, batch) if held else None for batch in batches]
 
     def gradients(params: Params) -> list[tuple[Params, Metrics]]:
-        cases = list(zip(batches, old, near, strict=True))
+        cases = list(zip(batches, old, strict=True))
         return share.compute(lambda _: [gradient(policy, config, params, *case) for case in cases])
 
     metrics: list[Metrics] = []
@@ -130,10 +124,9 @@ def gradient(
     params: Params,
     batch: Batch,
     old: Judged,
-    near: Judged | None = None,
 ) -> tuple[Params, Metrics]:
     """Return the gradient of the loss on one batch."""
-    return jax.grad(loss, argnums=2, has_aux=True)(policy, config, params, batch, old, near)
+    return jax.grad(loss, argnums=2, has_aux=True)(policy, config, params, batch, old)
 
 
 @partial(jax.jit, static_argnums=0)
@@ -168,41 +161,24 @@ def judge(policy: Policy, params: Params, batch: Batch) -> Judged:
 
 
 def loss(
-    policy: Policy,
-    config: PPOConfig,
-    params: Params,
-    batch: Batch,
-    old: Judged,
-    near: Judged | None = None,
+    policy: Policy, config: PPOConfig, params: Params, batch: Batch, old: Judged
 ) -> tuple[Float[Array, ""], Metrics]:
-    """Return the clipped surrogate, negated, less the entropy bonus; with what other weights say of
-    the batch, ``near``, plus `PPOConfig.anchor` times the divergence from them."""
+    """Return the clipped surrogate, negated, less the entropy bonus."""
     new = judge(policy, params, batch)
-    total, clipped = jnp.float32(0.0), []
+    total = jnp.float32(0.0)
+    clipped: list[Array] = []
     entropies: list[Array] = []
-    chip_entropy = jnp.float32(0.0)
-    for name, group in batch.groups.items():
+    for name in batch.groups:
         for decision, (now, entropy) in new[name].items():
+            advantage = batch.groups[name].advantage
             before = old[name][decision][0].parts(batch.real)
             for (log_prob, weight), (was, _) in zip(now.parts(batch.real), before, strict=True):
-                part, share = surrogate(log_prob - was, group.advantage, weight, config.clip)
+                part, share = surrogate(log_prob - was, advantage, weight, config.clip)
                 total, clipped = total - part, [*clipped, share]
-            if near is not None:
-                theirs = near[name][decision][0].parts(batch.real)
-                for (log_prob, weight), (other, _) in zip(
-                    now.parts(batch.real), theirs, strict=True
-                ):
-                    total += config.anchor * divergence(log_prob, other, weight)
-            if decision == policy.chip_decision:
-                chip_entropy = entropy
-            else:
-                entropies.append(entropy)
-    entropy = jnp.stack(entropies).mean() if entropies else jnp.float32(0.0)
-    if config.least_entropy is not None:
-        total += jnp.maximum(config.least_entropy - entropy, 0.0)
-    total = total - config.order_entropy * entropy - config.placement_entropy * chip_entropy
-    share = jnp.stack(clipped).mean()
-    return total, Metrics(total, entropy, chip_entropy, share, jnp.float32(0.0))
+            entropies.append(entropy)
+    entropy = jnp.stack(entropies).mean()
+    total = total - config.entropy * entropy
+    return total, Metrics(total, entropy, jnp.stack(clipped).mean(), jnp.float32(0.0))
 
 
 def surrogate(
@@ -217,15 +193,6 @@ def surrogate(
     lowest = jnp.minimum(ratio * gain, jnp.clip(ratio, 1 - clip, 1 + clip) * gain)
     outside = (jnp.abs(ratio - 1.0) > clip).astype(jnp.float32)
     return _mean(lowest, weight), _mean(outside, weight)
-
-
-def divergence(
-    log_prob: Float[Array, "B *X"], other: Float[Array, "B *X"], weight: Float[Array, "B *X"]
-) -> Float[Array, ""]:
-    """Return an estimate of the Kullback-Leibler divergence from ``other`` over samples of
-    ``log_prob``: the mean of q / p - 1 - log(q / p), never negative."""
-    apart = jnp.clip(other - log_prob, -10.0, 5.0)
-    return _mean(jnp.expm1(apart) - apart, weight)
 
 
 def _mean(values: Float[Array, "*X"], weight: Float[Array, "*#X"]) -> Float[Array, ""]:

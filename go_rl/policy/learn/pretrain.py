@@ -1,5 +1,5 @@
 """Pretraining across the zoo: collect, update, validate, checkpoint; resumable, bit for bit on a
-CPU. Imitation may come first."""
+CPU."""
 
 from __future__ import annotations
 
@@ -32,7 +32,6 @@ from go_rl.policy.learn.problems.curriculum import CACHE, Curriculum
 from go_rl.policy.learn.problems.makespan import MakespanProblems
 from go_rl.policy.learn.problems.ring import RingProblems
 from go_rl.policy.learn.processes.group import ALONE, Group
-from go_rl.policy.learn.ring_imitation.teachers import imitating_ring_agent
 from go_rl.policy.learn.run_state.checkpoints import TrainState
 from go_rl.policy.learn.run_state.run_folder import RunFolder
 from go_rl.policy.nodes.carried import Carried
@@ -75,7 +74,7 @@ def pretrain(
     folder, report = Path(folder), report or (lambda update, sentence: None)
     problems, run = _problems(config, folder), RunFolder(folder, config, group)
     try:
-        state = _first(problems, run, report)
+        state = _first(problems, run)
         run.open_log(state.step)
         if state.step < config.updates:
             report(state.step, COMPILING)
@@ -99,23 +98,15 @@ def _problems(config: TrainConfig, folder: Path) -> Curriculum[TrainConfig]:
     return MakespanProblems(config, traced)
 
 
-def _first(problems: Curriculum[TrainConfig], run: RunFolder, report: Report) -> TrainState:
+def _first(problems: Curriculum[TrainConfig], run: RunFolder) -> TrainState:
     """Return the state of the run found in the folder, else of a new one."""
     config, group = problems.config, run.group
     agent = new_agent(config.policy, config.seed)
     found = run.restored(_start(agent, config))
     if found is not None:
         return found
-    tell = run.counting(lambda sentence: report(0, sentence))
-    own = agent  # process 0 imitates alone: its plans are those of its folder
-    if isinstance(problems, RingProblems):
-        agent = group.on_first(
-            lambda: imitating_ring_agent(own, problems, run.folder, tell, run.count)
-        )
     state = group.on_first(lambda: _start(agent, config))
-    if not config.updates:
-        run.keep_taught(state)
-    elif config.prepares or isinstance(problems, MakespanProblems):
+    if isinstance(problems, MakespanProblems):
         # What precedes the updates may be better than all that follows.
         _validate(state, problems, group)
     return state

@@ -6,15 +6,15 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
-from go_rl.core import Budget, Plan, PolicyError, Problem
+from go_rl.core import Budget, Objective, Plan, PolicyError, Problem
 from go_rl.objectives.ring.methods.order_search import OrderSearch
 from go_rl.policy.agent import Agent
-from go_rl.policy.config import SHIPPED_ORDERS, check_control
+from go_rl.policy.config import check_control
 from go_rl.policy.controls import controlled, noted
 from go_rl.policy.kinds import plan_decoder
 from go_rl.policy.orders.orders_plans import OrdersPlans
 from go_rl.policy.prototypes.plans import preferred, with_first
-from go_rl.policy.weights import load_weights
+from go_rl.policy.weights import shipped_agent
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,7 +64,7 @@ class OrderPolicySearch:
         return noted(plan, self.control), agent
 
     def _agent(self, seed: int) -> Agent:
-        agent = self.agent or load_weights(SHIPPED_ORDERS).agent
+        agent = self.agent or shipped_agent(Objective.RING)
         if agent.config.kind != "orders":
             raise PolicyError(
                 f"{self.name} searches the weights of an orders policy, not of a "

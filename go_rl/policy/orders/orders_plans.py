@@ -9,8 +9,8 @@ import numpy as np
 from jaxtyping import Float32, Float64
 
 from go_rl.objectives.common.units import RingUnits
-from go_rl.objectives.ring.methods.cut_scores import price_stages
 from go_rl.objectives.ring.methods.order_search import CutLimits, cut_orders
+from go_rl.objectives.ring.methods.stage_prices import price_stages
 from go_rl.objectives.ring.order_weights import order_columns
 from go_rl.policy.agent import Actions
 from go_rl.policy.plan_decoder import ProposalArrays, Rollouts

@@ -1,8 +1,7 @@
-"""`RingPlans`: orders and placements of a ring policy, solved and priced.
+"""`RingPlans`: chips that a ring policy draws, solved and priced.
 
-Every proposal goes through the solver, and a batch is priced at once. Decisions are per unit (block
-of the solver), ``U`` of them. Group ``order``: scores, whose list schedule is cut by dynamic
-programming; group ``placement``: chips, through FIX or SAMPLE.
+Every proposal goes through the solver, SAMPLE or FIX, and a batch is priced at once. Decisions are
+per unit (block of the solver), ``U`` of them.
 """
 
 from __future__ import annotations
@@ -14,37 +13,27 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float, Float32, Int, Int32
 
-from go_rl.core import EnvironmentUseError, Fidelity, Problem, SearchError, Status
+from go_rl.core import EnvironmentUseError, Fidelity, Problem, Status
 from go_rl.core.bitset import membership
 from go_rl.core.decisions import Decisions, Scored
-from go_rl.core.errors import nearest
 from go_rl.core.evaluation import STATUS_CODES
 from go_rl.envs.rewards import LOG_SPEED_UP
 from go_rl.objectives.common.incumbent import Incumbent
-from go_rl.objectives.ring.methods.cut_scores import price_samples, price_scores
-from go_rl.objectives.ring.methods.linear_dp import SQUEEZE
+from go_rl.objectives.ring.methods.stage_prices import price_samples
 from go_rl.objectives.ring.workspace import RingWorkspace, ring_workspace
 from go_rl.policy.agent import Actions, Agent, Start
-from go_rl.policy.config import MAX_CHIPS, RING_HEADS
+from go_rl.policy.config import MAX_CHIPS
 from go_rl.policy.network import Encoded
 from go_rl.policy.observations.policy_graph import PolicyGraph
 from go_rl.policy.plan_decoder import PlanDecoder, ProposalArrays, Rollouts
 from go_rl.policy.ring.cut_log_probs import CutWindows, blank_windows
 from go_rl.policy.ring.observation import observe_ring
 from go_rl.policy.ring.placement_decoder import DrawnPlacements, PlacementActions
+from go_rl.policy.ring.ring_policy import PLACEMENT
 from go_rl.solvers import Means, Samples
 
 LIKELIEST = 20.0
 """Inverse temperature of SAMPLE where the likeliest decision is asked for."""
-
-
-def check_group(group: str) -> None:
-    """Raise a `SearchError` unless ring policies draw such a group."""
-    if group not in RingPlans.groups:
-        raise SearchError(
-            f"decoder must be one of {', '.join(RingPlans.groups)}, not "
-            f"{group!r}{nearest(group, RingPlans.groups)}"
-        )
 
 
 class RingPlans(PlanDecoder):
@@ -52,7 +41,7 @@ class RingPlans(PlanDecoder):
 
     kind = "ring"
     reward = LOG_SPEED_UP
-    groups = RING_HEADS
+    groups = (PLACEMENT,)
     workspace: RingWorkspace
 
     def __init__(
@@ -61,7 +50,6 @@ class RingPlans(PlanDecoder):
         self.problem = problem
         self.workspace = workspace or ring_workspace(problem)
         self.solver = solver
-        self._squeeze = 1.0
 
     @cached_property
     def observed(self) -> PolicyGraph:
@@ -91,23 +79,19 @@ class RingPlans(PlanDecoder):
         key: jax.Array,
         start: Start | None = None,
     ) -> Actions:
-        """Draw scores or chips."""
+        """Draw chips."""
         return agent.draw(self.padded, encoded, (group,), key, noise)
 
     def proposals(self, actions: Actions, noise: Float32[np.ndarray, "B"]) -> ProposalArrays:
-        """Return [B, U] scores, or [B, U] chips with [B, U, k] log-probabilities."""
+        """Return [B, U] chips with [B, U, k] log-probabilities."""
         units, chips = self.padded.num_units, self.padded.num_devices
-        if "order" in actions:
-            return {"scores": np.asarray(actions["order"].scores[:, -1, :units])}
-        drawn: DrawnPlacements = actions["placement"]
+        drawn: DrawnPlacements = actions[PLACEMENT]
         log_probs = np.array(drawn.log_probs[:, :units, :chips], np.float64)
         log_probs[noise == 0] *= LIKELIEST
         return {"chip": np.asarray(drawn.chosen[:, -1, :units]), "log_probs": log_probs}
 
     def price(self, proposals: ProposalArrays, seed: int) -> Rollouts:
-        """Solve and price; see `orders`, `sample_chips`, `fix` and `unsolved`."""
-        if "scores" in proposals:
-            return self.orders(proposals["scores"], seed)
+        """Solve and price; see `sample_chips`, `fix` and `unsolved`."""
         mode, _, nodes = self.solver.partition("-")
         if mode == "sample":
             return self.sample_chips(proposals["log_probs"], seed, bool(nodes))
@@ -116,14 +100,11 @@ class RingPlans(PlanDecoder):
         return self.unsolved(proposals["chip"])
 
     def credit(self, actions: Actions, rollouts: Rollouts) -> Actions:
-        """Return the decisions that earned the rewards. Chips: those that SAMPLE drew, within the
-        choices it drew from; otherwise the proposal."""
-        if "order" in actions:
-            return actions
-        proposed: DrawnPlacements = actions["placement"]
+        """Return the decisions that earned the rewards: chips that SAMPLE drew, within the choices
+        it drew from; otherwise the proposal."""
+        proposed: DrawnPlacements = actions[PLACEMENT]
         padded, count, chosen = self.padded, len(rollouts.reward), proposed.chosen
         rows, units, chips = len(padded.real), padded.num_units, padded.num_devices
-        place = jnp.broadcast_to(proposed.place, (count, rows))
         drawn_as_cuts = not self.solver.endswith("-nodes")
         windows = blank_windows(count, rows, chips if drawn_as_cuts else 0)
         cuts = np.zeros((count, windows.final.shape[1] + 1), np.int32)
@@ -141,11 +122,10 @@ class RingPlans(PlanDecoder):
                 self._write_windows(windows, cuts, row, drawn.order[row], last[row, :units])
         windows = jax.tree.map(jnp.asarray, windows)
         return {
-            "placement": PlacementActions(
-                chosen, jnp.asarray(possible), place, jnp.asarray(by_cuts), windows,
-                jnp.asarray(cuts),
+            PLACEMENT: PlacementActions(
+                chosen, jnp.asarray(possible), jnp.asarray(by_cuts), windows, jnp.asarray(cuts)
             )
-        }  # fmt: skip
+        }
 
     def _write_windows(
         self,
@@ -170,19 +150,6 @@ class RingPlans(PlanDecoder):
         """[U] the node whose chip is the unit's."""
         unit_of, leader = self.workspace.units.unit_of, self.workspace.solver.instance.leader
         return leader[unit_of >= 0]
-
-    def orders(self, scores: Float[np.ndarray, "B U"], seed: int) -> Rollouts:
-        """Cut the list schedule of [B, U] scores by dynamic programming.
-
-        Once all plans of a batch have run out of memory, later ones keep more room beside weights.
-        """
-        self._check_units(scores, "scores")
-        values = scores.astype(np.float64)
-        priced = price_scores(self.workspace, values, seed, squeeze=self._squeeze)
-        overfull = priced.status == STATUS_CODES.index(Status.OUT_OF_MEMORY)
-        if overfull.any() and not priced.ok.any():
-            self._squeeze *= SQUEEZE
-        return self._rollouts(priced)
 
     def sample_chips(
         self, log_probs: Float[np.ndarray, "B U k"], seed: int, nodewise: bool = False

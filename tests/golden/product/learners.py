@@ -16,7 +16,12 @@ from go_rl.objectives.makespan.methods.hdp.hdp import new_learner as new_hdp_lea
 from go_rl.objectives.makespan.methods.hdp.hdp import update as update_hdp
 from go_rl.objectives.makespan.workspace import makespan_workspace
 from go_rl.policy.agent import Agent, new_agent
-from go_rl.policy.config import DispatchPolicyConfig, NodesPolicyConfig, RingPolicyConfig
+from go_rl.policy.config import (
+    SHIPPED_CHIPS,
+    DispatchPolicyConfig,
+    NodesPolicyConfig,
+    RingPolicyConfig,
+)
 from go_rl.policy.kinds import plan_decoder
 from go_rl.policy.learn.collect import Credit, TrainingCase, collect
 from go_rl.policy.learn.config import (
@@ -24,14 +29,13 @@ from go_rl.policy.learn.config import (
     FineTuneConfig,
     PPOConfig,
     RingTrainConfig,
-    SampleConfig,
 )
 from go_rl.policy.learn.fine_tune import FineTuned
 from go_rl.policy.learn.ppo import new_learner, update
 from go_rl.policy.learn.pretrain import pretrain
 from go_rl.policy.learn.prototypes.run import pretrain_prototypes
 from go_rl.policy.ring.ring_plans import RingPlans
-from go_rl.policy.weights import shipped_agent
+from go_rl.policy.weights import load_weights, shipped_agent
 from go_rl.runtime.run_log import FILE
 
 from ..fingerprint import Facts, digest, moments, short
@@ -41,7 +45,7 @@ from .problems import Setting, problem
 RING = Setting("zoo:vae-3-layers", "ring", "ring6", "strict")
 DEVICES = Setting("zoo:deep-autoencoder", "makespan", "p100x2")
 SIZES = {"hidden": 16, "sage_layers": 1, "attention_layers": 1, "heads": 2, "segment": 32}
-TINY = RingPolicyConfig(**SIZES, decoder_width=8, directions=2)
+TINY = RingPolicyConfig(**SIZES, decoder_width=8)
 PPO = PPOConfig(epochs=2)
 SAMPLES = 24
 """Plans that fine-tuning learns from."""
@@ -60,14 +64,13 @@ def _metrics(metrics: Any) -> list[float]:
 
 
 def ring_update(solver: str) -> Facts:
-    """One PPO update of the shipped ring policy on orders and placements."""
-    agent = shipped_agent(Objective.RING)
+    """One PPO update of the shipped policy of chips."""
+    agent = load_weights(SHIPPED_CHIPS).agent
     case = TrainingCase("golden", RingPlans(problem(RING), solver=solver))
-    found = collect(agent, case, {"order": 8, "placement": 8}, Credit(), SEED)
+    found = collect(agent, case, {"placement": 8}, Credit(), SEED)
     learner = new_learner(agent.params, PPO)
     learner, metrics = update(agent.policy, PPO, learner, [found.batch])
     return _weights(agent.params, learner.params) | {
-        "order rewards": moments([found.rollouts["order"].reward]),
         "placement rewards": moments([found.rollouts["placement"].reward]),
         "losses": _metrics(metrics),
     }
@@ -82,7 +85,7 @@ def step_update() -> Facts:
     learner, metrics = update(agent.policy, PPO, learner, [found.batch])
     return _weights(agent.params, learner.params) | {
         "seconds": moments([found.rollouts["plan"].priced.seconds]),
-        "losses": [x for i, x in enumerate(_metrics(metrics)) if i != 2],  # no chips on a ring
+        "losses": _metrics(metrics),
     }
 
 
@@ -96,7 +99,7 @@ def ring_pretraining() -> Facts:
     """Two updates of a tiny ring policy across the zoo's smallest graphs, with validation."""
     config = RingTrainConfig(
         validation="train", hardware=("ring6",), validation_hardware=("ring6",), max_nodes=62,
-        updates=2, problems=2, samples=SampleConfig(4, 4), ppo=PPO, policy=TINY, validate_every=1,
+        updates=2, problems=2, samples=4, solver="sample", ppo=PPO, policy=TINY, validate_every=1,
         checkpoint_every=2,
     )  # fmt: skip
     before = new_agent(config.policy, config.seed).params
@@ -132,26 +135,21 @@ def _run(train: Callable[[Path], Any], before: Any) -> Facts:
 
 def _as_recorded(line: dict[str, float]) -> list[tuple[str, float]]:
     """Return what a line of the log holds by the names that were logged when it was recorded."""
-    ring = "order" in line
-    names = {"plan": "reward"} if not ring else {
-        "entropy": "order_entropy", "chip_entropy": "placement_entropy"
-    }  # fmt: skip
-    kept = {name: value for name, value in line.items() if ring or name != "chip_entropy"}
-    return [(names.get(name, name), value) for name, value in kept.items()]
+    return [("reward" if name == "plan" else name, value) for name, value in line.items()]
 
 
-def ring_fine_tuning(task: str) -> Facts:
-    """The shipped ring policy learns on one graph; the best plan on the way."""
-    learner = FineTuned(decoder=task, config=FineTuneConfig(batch=8, ppo=PPO, first=4))
-    given, before = problem(RING), shipped_agent(Objective.RING).params
+def ring_fine_tuning() -> Facts:
+    """The shipped policy of chips learns on one graph; the best plan on the way."""
+    before, given = load_weights(SHIPPED_CHIPS).agent, problem(RING)
+    learner = FineTuned(before, FineTuneConfig(batch=8, ppo=PPO, first=4))
     plan, agent = learner.learn(given, Budget(samples=SAMPLES), SEED)
-    return facts_of(plan, given) | _weights(before, agent.params)
+    return facts_of(plan, given) | _weights(before.params, agent.params)
 
 
 def step_fine_tuning(kind: str) -> Facts:
     """The same on connected devices; a node policy learns from scratch."""
     before = _step_agent(kind)
-    config = FineTuneConfig(batch=8, ppo=PPO, first=4, widen=1.0, top=1.0, remembered=8)
+    config = FineTuneConfig(batch=8, ppo=PPO, first=4, top=1.0, remembered=8)
     learner = FineTuned(before, config=config)
     given = problem(DEVICES)
     plan, agent = learner.learn(given, Budget(samples=SAMPLES), SEED)
@@ -174,7 +172,7 @@ LEARNERS: Sequence[tuple[str, Callable[[], Facts]]] = (
     ("step-ppo/nodes", step_update),
     ("ring-pretraining", ring_pretraining),
     ("step-pretraining", step_pretraining),
-    *((f"ring-fine-tuning/{t}", partial(ring_fine_tuning, t)) for t in ("order", "placement")),
+    ("ring-fine-tuning/placement", ring_fine_tuning),
     *((f"step-fine-tuning/{f}", partial(step_fine_tuning, f)) for f in ("nodes", "dispatch")),
     ("hdp", hdp_update),
 )

@@ -9,7 +9,7 @@ from .problems import Setting, problem
 
 METHODS = {
     "ring": (
-        "greedy", "policy", "policy-placement", "random", "annealing", "metis", "linear-dp",
+        "greedy", "policy", "random", "annealing", "metis", "linear-dp",
         "ideal-dp", "exact", "unit-annealing", "order-search", "order-policy",
     ),
     "max-load": ("greedy", "dp", "local-search"),

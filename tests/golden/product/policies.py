@@ -16,7 +16,7 @@ from .problems import Setting, problem
 
 NOISE = np.array([0.0, 1.0, 1.0, 2.0], np.float32)
 """Of the draws: the likeliest decision first."""
-RING_POLICIES = ("partition-1.1",)
+RING_POLICIES = ("chips-1.0",)
 ORDERS_POLICIES = ("orders-1.0",)
 DISPATCH_POLICIES = ("dispatch-2.5",)
 """Shipped weights of each kind."""
@@ -28,22 +28,18 @@ def shipped() -> set[str]:
 
 
 def ring_predictions(name: str, setting: Setting) -> Facts:
-    """Return scores of orders and distributions of chips that a ring policy draws."""
+    """Return the distributions of chips that a ring policy draws."""
     agent, padded = load_weights(name).agent, RingPlans(problem(setting)).padded
     encoded, key = agent.encode(padded), jax.random.key(SEED)
-    orders = agent.draw(padded, encoded, ("order",), key, NOISE)["order"]
     placed = agent.draw(padded, encoded, ("placement",), key, NOISE)["placement"]
-    embedded = (encoded.heads["order"], encoded.heads["placement"], encoded.pooled)
+    embedded = (encoded.heads["placement"], encoded.pooled)
     units, chips = padded.num_units, padded.num_devices
     likely = np.exp(np.asarray(placed.log_probs[0, :units, :chips], np.float64))
     return {
         "units": units,
         "observation": _moments(padded.graph.nodes, padded.graph.globals),
         "encoded": _moments(jax.tree.map(lambda x: x[:units] if x.ndim > 1 else x, embedded)),
-        "decision": _moments(orders.mix),
-        "scores": _moments(orders.scores[:, :, :units]),
         "distributions": _moments(likely),
-        "places": _moments(placed.place[:units]),
     }
 
 

@@ -17,7 +17,6 @@ from go_rl.graphs.zoo.best_known import (
 )
 from go_rl.graphs.zoo.index import zoo_entry
 from go_rl.graphs.zoo.problems import zoo_problem
-from go_rl.graphs.zoo.teaching_plans import teaching_names, teaching_plan
 from go_rl.objectives.makespan.workspace import MakespanWorkspace
 from go_rl.objectives.ring.workspace import RingWorkspace
 
@@ -77,12 +76,3 @@ def test_a_frozen_plan_takes_the_seconds_it_says(objective):
         None if plan.fusion_group is None else plan.fusion_group[None].astype(np.int64),
     )
     assert workspace.evaluate(decisions).seconds[0] == pytest.approx(plan.entry.seconds, rel=1e-9)
-
-
-def test_plans_of_test_and_validation_never_teach():
-    with pytest.raises(ZooError, match="of the test split: its best-known plan must not teach"):
-        teaching_plan("nasnet-mobile.ring16.strict")
-    with pytest.raises(ZooError, match="of the validation split"):
-        teaching_plan("densenet121.ring36.strict")
-    for objective in ("ring", "makespan"):
-        assert all(zoo_problem(name).part == "train" for name in teaching_names(objective))

@@ -13,10 +13,9 @@ from policy.learn.toys import CONFIG, toy_zoo
 
 from go_rl.api.training.pretrain import ProcessConfig, pretrain
 from go_rl.cli.guard import guarded
-from go_rl.policy.learn.config import SampleConfig
 
-TOGETHER = replace(CONFIG, problems=3, samples=SampleConfig(orders=4, placements=0))
-"""Three problems an update do not divide by two processes. Orders alone compile sooner."""
+TOGETHER = replace(CONFIG, problems=3)
+"""Three problems an update do not divide by two processes."""
 
 
 def main(folder: str, coordinator: str, count: str, index: str, mischief: str = "") -> int:

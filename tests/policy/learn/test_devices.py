@@ -27,10 +27,10 @@ problem = make_problem(zoo_graph("ncf"), load_hardware("ring6"), options)
 case = TrainingCase("ncf", RingPlans(problem))
 agent = new_agent(RingPolicyConfig(hidden=8, heads=2, decoder_width=4), 0)
 config = PPOConfig(epochs=2)
-batch = collect(agent, case, {"order": 4, "placement": 3}, Credit(), 0).batch
+batch = collect(agent, case, {"placement": 4}, Credit(), 0).batch
 learner = on_all_devices(new_learner(agent.params, config))
 shared = split_samples(batch)
-pieces = len(shared.groups["order"].advantage.sharding.device_set)
+pieces = len(shared.groups["placement"].advantage.sharding.device_set)
 learner, _ = update(agent.policy, config, learner, [shared])
 total = [float(np.asarray(x, np.float64).sum()) for x in jax.tree.leaves(learner.params)]
 json.dump({"devices": jax.device_count(), "pieces": pieces, "sums": total}, sys.stdout)

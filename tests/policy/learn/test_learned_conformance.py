@@ -14,7 +14,7 @@ pytestmark = pytest.mark.usefixtures("unchecked_types")
 class TestPolicy(RingConformance):
     slack_seconds = 90.0
     which = under_test(
-        lambda: PolicySearch(tiny_agent(), "order"),
+        lambda: PolicySearch(tiny_agent()),
     )
 
 

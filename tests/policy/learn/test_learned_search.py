@@ -10,19 +10,16 @@ from go_rl.policy.learn.config import FineTuneConfig
 from go_rl.policy.learn.fine_tune import FineTuned
 from go_rl.policy.policy_search import PolicySearch
 
-DECISIONS = ("order", "placement")
 
-
-def searches(task: str) -> list:
+def searches() -> list:
     """Both optimizers with an untrained tiny agent."""
     agent = tiny_agent()
-    return [PolicySearch(agent, task), FineTuned(agent, task, FineTuneConfig(batch=16))]
+    return [PolicySearch(agent), FineTuned(agent, FineTuneConfig(batch=16))]
 
 
-@pytest.mark.parametrize("task", DECISIONS)
 @pytest.mark.parametrize("which", [0, 1])
-def test_samples_are_counted_exactly_and_the_heuristic_is_kept(task, which):
-    search = searches(task)[which]
+def test_samples_are_counted_exactly_and_the_heuristic_is_kept(which):
+    search = searches()[which]
     for seed, samples in ((0, 1), (1, 21)):
         problem = lattice(seed, rules="relay")
         greedy = Greedy().optimize(problem, Budget(samples=1), 0)
@@ -34,27 +31,13 @@ def test_samples_are_counted_exactly_and_the_heuristic_is_kept(task, which):
         assert plan.curve[-1].samples <= samples
 
 
-@pytest.mark.parametrize(
-    ("make", "message"),
-    [
-        (
-            lambda: PolicySearch(decoder="orders"),
-            "decoder must be one of order, placement, not 'orders'",
-        ),
-        (
-            lambda: FineTuned(decoder="chips"),
-            "decoder must be one of order, placement, not 'chips'",
-        ),
-        (lambda: FineTuned(samples=0), "samples must be >= 1, not 0"),
-    ],
-)
-def test_bad_options_are_named(make, message):
-    with pytest.raises(SearchError, match=message):
-        make()
+def test_bad_options_are_named():
+    with pytest.raises(SearchError, match="samples must be >= 1, not 0"):
+        FineTuned(samples=0)
 
 
 def test_preparing_compiles_what_optimizing_needs():
-    search, problem = searches("order")[0], lattice(3, rules="relay")
+    search, problem = searches()[0], lattice(3, rules="relay")
     search.prepare(problem)
     before = (encode._cache_size(), draw._cache_size())
     search.optimize(problem, Budget(samples=20), 0)

@@ -10,8 +10,7 @@ from go_rl.costs.models import ProblemOptions, make_problem
 from go_rl.graphs.zoo import zoo_graph
 from go_rl.policy.agent import new_agent
 from go_rl.policy.config import RingPolicyConfig
-from go_rl.policy.learn.collect import Credit, TrainingCase, collect_all
-from go_rl.policy.learn.workers import pricer
+from go_rl.policy.learn.collect import Credit, TrainingCase, collect_all, pricer
 from go_rl.policy.ring.ring_plans import RingPlans
 
 ray = pytest.importorskip("ray", reason="Ray is an optional extra: pip install 'go_rl[ray]'")
@@ -28,7 +27,7 @@ def _cases() -> list[TrainingCase]:
 @pytest.mark.filterwarnings("ignore")
 def test_ray_and_this_process_agree_bit_for_bit():
     agent = new_agent(RingPolicyConfig(hidden=8, heads=2, decoder_width=4), 0)
-    sizes, found = {"order": 3, "placement": 3}, []
+    sizes, found = {"placement": 3}, []
     for run in (pricer("local"), pricer("ray")):
         credit = Credit()
         batches = [
@@ -39,8 +38,8 @@ def test_ray_and_this_process_agree_bit_for_bit():
     (here, *learned_here), (there, *learned_there) = found
     assert learned_here == learned_there
     for ours, theirs in zip(chain(*here), chain(*there), strict=True):
-        for task in ("order", "placement"):
-            np.testing.assert_array_equal(ours.rollouts[task].reward, theirs.rollouts[task].reward)
+        rewards = [x.rollouts["placement"].reward for x in (ours, theirs)]
+        np.testing.assert_array_equal(*rewards)
         possible = [
             x.batch.groups["placement"].actions["placement"].possible for x in (ours, theirs)
         ]
@@ -62,5 +61,5 @@ def test_a_dead_worker_is_named_with_its_problem(monkeypatch):
     agent = new_agent(RingPolicyConfig(hidden=8, heads=2, decoder_width=4), 0)
     run = ray_workers.ray_pricer(1)
     with pytest.raises(TrainingError, match="worker died while it worked on 'ncf'"):
-        collect_all(agent, [(_cases()[0], 1)], {"order": 2, "placement": 2}, Credit(), run)
+        collect_all(agent, [(_cases()[0], 1)], {"placement": 2}, Credit(), run)
     ray.shutdown()

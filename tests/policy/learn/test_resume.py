@@ -11,7 +11,7 @@ from policy.learn.toys import CONFIG, toy_zoo
 from go_rl.core import CheckpointError, TrainingError
 from go_rl.policy.agent import new_agent
 from go_rl.policy.learn.advantage import RunningBaseline
-from go_rl.policy.learn.config import WEIGHTS_FILE, SampleConfig
+from go_rl.policy.learn.config import WEIGHTS_FILE
 from go_rl.policy.learn.ppo import new_learner
 from go_rl.policy.learn.pretrain import pretrain
 from go_rl.policy.learn.run_state.checkpoints import Checkpoints, TrainState
@@ -105,7 +105,7 @@ def test_a_reward_that_is_not_finite_stops_the_run_before_it_is_saved(tmp_path, 
     toy_zoo(monkeypatch)
 
     def spoil(asked):
-        raise TrainingError("case 'chain': a order earned nan")
+        raise TrainingError("case 'chain': a placement earned nan")
 
     with pytest.raises(TrainingError, match="earned nan"):
         pretrain(CONFIG, tmp_path, pricer=spoil)
@@ -118,11 +118,8 @@ def test_a_reward_that_is_not_finite_stops_the_run_before_it_is_saved(tmp_path, 
 @pytest.mark.slow
 def test_the_published_policy_is_judged_by_its_chips(tmp_path, monkeypatch):
     toy_zoo(monkeypatch)
-    network = replace(CONFIG.policy, orders=False, prior=False)
-    samples = SampleConfig(0, 4, "sample-nodes")
-    config = replace(CONFIG, samples=samples, policy=network, updates=2)
-    pretrain(config, tmp_path)
+    pretrain(replace(CONFIG, solver="sample-nodes", updates=2), tmp_path)
     logged = json.loads((tmp_path / "log.jsonl").read_text().splitlines()[-1])
     judged = {name for name in logged if name.startswith("validation/")}
     assert judged == {"validation/best placement", "validation/mean placement"}
-    assert load_weights(tmp_path / "weights.npz").agent.config == network
+    assert load_weights(tmp_path / "weights.npz").agent.config == CONFIG.policy

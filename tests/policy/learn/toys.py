@@ -5,17 +5,17 @@ from policy.tiny import TINY, chain, lattice
 
 from go_rl.objectives.ring.workspace import RingWorkspace
 from go_rl.policy.learn.collect import TrainingCase
-from go_rl.policy.learn.config import PPOConfig, RingTrainConfig, SampleConfig
+from go_rl.policy.learn.config import PPOConfig, RingTrainConfig
 from go_rl.policy.learn.problems import ring
 from go_rl.policy.ring.ring_plans import RingPlans
 
 PPO = PPOConfig(learning_rate=1e-3, epochs=2)
-SAMPLES = SampleConfig(orders=4, placements=4)
 CONFIG = RingTrainConfig(
     name="toy",
     updates=4,
     problems=1,
-    samples=SAMPLES,
+    samples=4,
+    solver="sample",
     ppo=PPO,
     policy=TINY,
     validate_every=2,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field, fields, make_dataclass
+from dataclasses import dataclass, field, make_dataclass
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
 
@@ -26,34 +26,9 @@ from go_rl.policy.learn.config import (
     DispatchTrainConfig,
     NodesTrainConfig,
     OrdersTrainConfig,
-    PPOConfig,
     RingTrainConfig,
     RunConfig,
 )
-
-
-@dataclass(frozen=True)
-class NodesPPO(PPOConfig):
-    """One update."""
-
-    placement_entropy: Annotated[float, tyro.conf.Suppress] = PPOConfig.placement_entropy
-    """Not read: a policy for makespan has one entropy."""
-
-
-@dataclass(frozen=True)
-class NodesTraining(NodesTrainConfig):
-    """One pretraining run; the same configuration and machine give the same weights."""
-
-    ppo: NodesPPO = field(default_factory=lambda: NodesPPO(**asdict(NodesTrainConfig().ppo)))
-    """The learner."""
-
-    @property
-    def plain(self) -> NodesTrainConfig:
-        """The configuration that the library knows."""
-        values: dict[str, Any] = {f.name: getattr(self, f.name) for f in fields(self)}
-        values["ppo"] = PPOConfig(**asdict(self.ppo))
-        return NodesTrainConfig(**values)
-
 
 Network = Literal["ring", "orders", "nodes", "dispatch"]
 
@@ -79,10 +54,9 @@ class TrainOptions:
     @property
     def chosen(self) -> RunConfig:
         """The configuration of the run, from its file where one is named, else by the flags."""
-        given = self.training.plain if isinstance(self.training, NodesTraining) else self.training
         if self.config is None:
-            return given
-        return from_json(type(given), _document(Path(self.config)), self.config)
+            return self.training
+        return from_json(type(self.training), _document(Path(self.config)), self.config)
 
 
 def _options(network: str, training: Callable[[], RunConfig]) -> type[TrainOptions]:
@@ -100,7 +74,7 @@ def _options(network: str, training: Callable[[], RunConfig]) -> type[TrainOptio
 OPTIONS = {
     network: _options(network, training)
     for network, training in (
-        ("ring", RingTrainConfig), ("orders", OrdersTrainConfig), ("nodes", NodesTraining),
+        ("ring", RingTrainConfig), ("orders", OrdersTrainConfig), ("nodes", NodesTrainConfig),
         ("dispatch", DispatchTrainConfig),
     )
 }  # fmt: skip

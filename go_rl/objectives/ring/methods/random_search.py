@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from go_rl.core import OPEN_SAMPLES, Budget, Plan, Problem, Progress
 from go_rl.core.evaluation import STATUS_CODES
 from go_rl.objectives.common.incumbent import Incumbent, finish_plan
-from go_rl.objectives.ring.methods.cut_scores import price_samples
+from go_rl.objectives.ring.methods.stage_prices import price_samples
 from go_rl.objectives.ring.workspace import ring_workspace
 
 BATCH = 16

@@ -4,7 +4,6 @@ from go_rl.policy.learn.config.learner import (
     FINE_TUNING,
     FineTuneConfig,
     PPOConfig,
-    SampleConfig,
 )
 from go_rl.policy.learn.config.prototypes import (
     DispatchTrainConfig,
@@ -21,24 +20,20 @@ from go_rl.policy.learn.config.run import (
     RunConfig,
     TrainConfig,
 )
-from go_rl.policy.learn.config.stages import RING_IMITATION, ImitationConfig
 
 __all__ = [
     "CHECKPOINTS",
     "CONFIG_FILE",
     "FINE_TUNING",
-    "RING_IMITATION",
     "WEIGHTS_FILE",
     "WORKERS",
     "DispatchTrainConfig",
     "FineTuneConfig",
-    "ImitationConfig",
     "NodesTrainConfig",
     "OrdersTrainConfig",
     "PPOConfig",
     "PrototypeTrainConfig",
     "RingTrainConfig",
     "RunConfig",
-    "SampleConfig",
     "TrainConfig",
 ]

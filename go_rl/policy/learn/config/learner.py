@@ -1,4 +1,4 @@
-"""Samples of an update, the learner, and how a policy learns on one graph."""
+"""The learner, and how a policy learns on one graph."""
 
 from __future__ import annotations
 
@@ -6,29 +6,6 @@ from dataclasses import dataclass, field
 
 from go_rl.core import TrainingError
 from go_rl.core.ranges import COUNT, NOT_NEGATIVE, PART, POSITIVE, Range, check_ranges
-from go_rl.policy.config import SOLVER_MODES
-
-
-@dataclass(frozen=True)
-class SampleConfig:
-    """Samples of one update."""
-
-    orders: int = 16
-    """Orders drawn, cut by dynamic programming."""
-    placements: int = 16
-    """Placements drawn through the solver."""
-    solver: str = "sample"
-    """Mode of the solver for placements: sample, fix, sample-nodes, fix-nodes or none."""
-
-    def __post_init__(self) -> None:
-        if self.orders < 0 or self.placements < 0 or self.orders + self.placements < 2:
-            raise TrainingError(
-                f"samples: orders {self.orders} and placements {self.placements} must be >= 0 and "
-                "at least 2 together"
-            )
-        if self.solver not in SOLVER_MODES:
-            raise TrainingError(f"samples: solver must be one of {', '.join(SOLVER_MODES)}, "
-                                f"not {self.solver!r}")  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -41,25 +18,17 @@ class PPOConfig:
     """Gradient steps on one batch of samples."""
     clip: float = 0.2
     """Ratios beyond 1 +- clip earn nothing more."""
-    order_entropy: float = 1e-3
-    """Weight of the entropy of orders; for makespan of all decisions."""
-    placement_entropy: float = 1e-3
-    """Weight of the entropy of chips on a ring."""
+    entropy: float = 1e-3
+    """Weight of the entropy of the decisions."""
     gradient_norm: float = 1.0
     """Largest norm of a gradient."""
     decay_updates: int = 0
     """Updates over which the learning rate falls to a tenth, along a cosine; 0: it stays."""
-    least_entropy: float | None = None
-    """Mean entropy of the decisions but for a ring's chips (for Gaussians, mean log standard
-    deviation) below which it is pulled back; None: no floor."""
-    anchor: float = 0.0
-    """Weight of the divergence from the weights that fine-tuning started from."""
 
     def __post_init__(self) -> None:
         check_ranges(
             self, "ppo", TrainingError, learning_rate=POSITIVE, clip=POSITIVE,
-            gradient_norm=POSITIVE, order_entropy=NOT_NEGATIVE, placement_entropy=NOT_NEGATIVE,
-            decay_updates=NOT_NEGATIVE, anchor=NOT_NEGATIVE, epochs=COUNT,
+            gradient_norm=POSITIVE, entropy=NOT_NEGATIVE, decay_updates=NOT_NEGATIVE, epochs=COUNT,
         )  # fmt: skip
 
 
@@ -67,13 +36,11 @@ class PPOConfig:
 class FineTuneConfig:
     """Configuration of learning on one graph; `FINE_TUNING` holds one that suits each policy."""
 
-    batch: int = 10
+    batch: int = 20
     """Samples of an update."""
-    ppo: PPOConfig = field(default_factory=lambda: PPOConfig(learning_rate=1e-3, epochs=4))
+    ppo: PPOConfig = field(default_factory=lambda: PPOConfig(learning_rate=6e-4, epochs=4))
     """The learner."""
-    widen: float = 4.0
-    """Factor on the spread of graph-level decisions before learning starts; 1: as it came."""
-    first: int = 10
+    first: int = 20
     """Samples of the policy as it came, its likeliest decision first, before all that."""
     top: float | None = None
     """Share of a batch that teaches, the best; 1: all, against their mean. None: all, against a
@@ -84,14 +51,14 @@ class FineTuneConfig:
     def __post_init__(self) -> None:
         check_ranges(
             self, "fine-tuning", TrainingError, batch=Range(2), first=COUNT,
-            remembered=NOT_NEGATIVE, widen=POSITIVE, top=PART,
+            remembered=NOT_NEGATIVE, top=PART,
         )  # fmt: skip
 
 
 FINE_TUNING = {
     "ring": FineTuneConfig(),
     "nodes": FineTuneConfig(
-        batch=32, first=1, widen=1.0, top=0.3, ppo=PPOConfig(learning_rate=3e-3, epochs=2)
+        batch=32, first=1, top=0.3, ppo=PPOConfig(learning_rate=3e-3, epochs=2)
     ),
 }
 """Fine-tuning configuration that suits each policy that learns by PPO, by the policy's name."""

@@ -12,7 +12,6 @@ from go_rl.core import (
     DECISIONS,
     RULE_SETS,
     CheckpointError,
-    Objective,
     TrainingError,
     decision_names,
 )
@@ -22,13 +21,13 @@ from go_rl.costs.models.registry import check_cost
 from go_rl.graphs.cutting.colocation import check_colocation
 from go_rl.graphs.zoo.index import TRAINED
 from go_rl.policy.config import (
-    SHIPPED_NAMES,
+    SHIPPED_CHIPS,
+    SOLVER_MODES,
     NodesPolicyConfig,
     PolicyConfig,
     RingPolicyConfig,
 )
-from go_rl.policy.learn.config.learner import PPOConfig, SampleConfig
-from go_rl.policy.learn.config.stages import RING_IMITATION, ImitationConfig
+from go_rl.policy.learn.config.learner import PPOConfig
 
 CONFIG_FILE = "config.json"
 """Configuration of a run, in its folder."""
@@ -120,7 +119,7 @@ class TrainConfig(RunConfig, ABC):
     """Cost model: auto, analytical, profiled, learned[:gpus|NAME|FILE] or measured:DIR
     (docs/costs.md)."""
     updates: int = 600
-    """Updates of the weights by PPO; 0: what imitation taught before is kept."""
+    """Updates of the weights by PPO."""
     problems: int = 6
     """Problems in each update."""
     ppo: PPOConfig = field(default_factory=PPOConfig)
@@ -134,27 +133,17 @@ class TrainConfig(RunConfig, ABC):
         super().__post_init__()
         check_ranges(
             self, "train", TrainingError, problems=COUNT, validate_every=COUNT,
-            checkpoint_every=COUNT, updates=NOT_NEGATIVE,
+            checkpoint_every=COUNT, updates=COUNT,
         )  # fmt: skip
         for name in ("hardware", "validation_hardware"):
             if not getattr(self, name):
                 raise TrainingError(f"train: {name} needs at least one entry")
         check_cost(self.cost)
         self.check_own_fields()
-        if not self.updates and not self.prepares:
-            raise TrainingError(
-                "train: updates 0 and nothing before them leave nothing to learn; raise updates, "
-                "or ask for imitation.rounds"
-            )
 
     @abstractmethod
     def check_own_fields(self) -> None:
         """Raise a `TrainingError` for a bad value of a field that only this objective has."""
-
-    @property
-    @abstractmethod
-    def prepares(self) -> bool:
-        """Whether imitation teaches anything before the updates."""
 
     @property
     @abstractmethod
@@ -184,62 +173,62 @@ def _fields(document: Any, prefix: str = "") -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class RingTrainConfig(TrainConfig):
-    """Pretraining of a policy for rings."""
+    """Pretraining of a policy that draws chips on rings, by default as published."""
 
     kind = "ring"
 
-    name: str = SHIPPED_NAMES[Objective.RING]
+    name: str = SHIPPED_CHIPS
     """Name of the weights."""
     validation: str = "validation"
-    """Split whose mean reward chooses the weights that are kept."""
-    hardware: tuple[str, ...] = ("ring6", "ring16", "ring36")
+    """Split whose best and mean reward choose the weights that are kept."""
+    hardware: tuple[str, ...] = ("ring36",)
     """Hardware, each as often as the others."""
-    rules: tuple[str, ...] = ("strict", "strict", "strict", "default")
+    rules: tuple[str, ...] = ("strict",)
     """Rule sets, each as often as it is listed."""
-    validation_hardware: tuple[str, ...] = ("ring16", "ring36")
+    validation_hardware: tuple[str, ...] = ("ring36",)
     """Hardware of the validation problems, under strict rules."""
-    named_share: float = 0.0
-    """Share of the draws that go to the named problems of the zoo's side ``train``, where linear
-    DP leaves something to win and memory is checked."""
     max_nodes: int = 1300
     """Larger graphs of the split are left out: their updates cost too much."""
-    samples: SampleConfig = field(default_factory=lambda: SampleConfig(12, 4))
-    """Samples drawn on each problem."""
-    imitation: ImitationConfig = field(default_factory=lambda: RING_IMITATION)
-    """Imitation of plans before all updates; ``rounds`` 0: nothing. Later updates start from
-    there."""
+    updates: int = 250
+    """Updates of the weights by PPO."""
+    problems: int = 4
+    """Problems in each update."""
+    samples: int = 20
+    """Placements drawn on each problem."""
+    solver: str = "sample-nodes"
+    """How placements go through the solver: sample, fix, sample-nodes, fix-nodes or none."""
     ppo: PPOConfig = field(
-        default_factory=lambda: PPOConfig(learning_rate=6e-4, epochs=2, decay_updates=600)
+        default_factory=lambda: PPOConfig(learning_rate=6e-4, epochs=4, decay_updates=250)
     )
     """The learner."""
+    validate_every: int = 25
+    """Updates between validations."""
+    checkpoint_every: int = 10
+    """Updates between checkpoints."""
     policy: RingPolicyConfig = field(default_factory=RingPolicyConfig)
     """Network."""
 
     def check_own_fields(self) -> None:
         """Check the fields of this policy's configuration."""
+        check_ranges(self, "train", TrainingError, samples=Range(2))
+        if self.solver not in SOLVER_MODES:
+            raise TrainingError(
+                f"train: solver must be one of {', '.join(SOLVER_MODES)}, not {self.solver!r}"
+                f"{nearest(self.solver, SOLVER_MODES)}"
+            )
         for rules in self.rules:
             if rules not in RULE_SETS:
                 raise TrainingError(
                     f"train: unknown rules {rules!r}{nearest(rules, RULE_SETS)} "
                     f"Use {', '.join(RULE_SETS)}"
                 )
-        check_ranges(self, "train", TrainingError, named_share=SHARE)
         if not self.rules:
             raise TrainingError("train: rules need at least one entry")
-        if not self.policy.orders and (self.samples.orders or self.imitation.teaches):
-            raise TrainingError(
-                "train: a policy with orders false draws no orders; set samples.orders to 0 and "
-                "imitation.rounds to 0"
-            )
-
-    @property
-    def prepares(self) -> bool:
-        return self.imitation.teaches
 
     @property
     def sizes(self) -> dict[str, int]:
-        """Orders and placements."""
-        return {"order": self.samples.orders, "placement": self.samples.placements}
+        """Placements."""
+        return {"placement": self.samples}
 
     @property
     def batches(self) -> int:
@@ -289,7 +278,7 @@ class NodesTrainConfig(TrainConfig):
     )
     """Sets of decisions, each as often as it is listed."""
     updates: int = 160
-    """Updates of the weights by PPO; 0: what imitation taught before is kept."""
+    """Updates of the weights by PPO."""
     samples: int = 20
     """Plans drawn on each problem."""
     top: float | None = 1.0
@@ -302,7 +291,7 @@ class NodesTrainConfig(TrainConfig):
     """Network."""
     ppo: PPOConfig = field(
         default_factory=lambda: PPOConfig(
-            learning_rate=5e-4, epochs=2, order_entropy=5e-3, decay_updates=160
+            learning_rate=5e-4, epochs=2, entropy=5e-3, decay_updates=160
         )
     )
     """The learner."""
@@ -349,11 +338,6 @@ class NodesTrainConfig(TrainConfig):
     def teaching_share(self) -> float | None:
         """Share of teaching as configured."""
         return self.top
-
-    @property
-    def prepares(self) -> bool:
-        """Whether imitation teaches anything before the updates: never here."""
-        return False
 
     @property
     def batches(self) -> int:

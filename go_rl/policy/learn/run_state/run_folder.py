@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
 
@@ -50,26 +50,6 @@ class RunFolder:
         time, or the ``last`` update."""
         elsewhere = sum(self.group.gather(self._lap)[1:], 0.0)
         self.group.on_first(lambda: self._write(state, values, last, samples, elsewhere))
-
-    def keep_taught(self, state: TrainState) -> None:
-        """Write checkpoint and weights of a run without updates."""
-        elsewhere = sum(self.group.gather(self._lap)[1:], 0.0)
-        self.group.on_first(lambda: self._save(state, 0, elsewhere))
-
-    def count(self, samples: int) -> None:
-        """Count samples outside updates; process 0 alone makes such."""
-        if self._effort is not None:
-            self._effort.count(samples)
-
-    def counting(self, report: Callable[[str], None]) -> Callable[[str], None]:
-        """Return a report that also counts the time so far."""
-
-        def tell(sentence: str) -> None:
-            if self._effort is not None:
-                self._effort.count()
-            report(sentence)
-
-        return tell
 
     def close(self) -> None:
         """Let go of the files."""

@@ -1,1 +1,0 @@
-"""Imitation of good plans by policies of rings."""
