@@ -335,7 +335,7 @@ class MakespanTrainConfig(TrainConfig, ABC):
 
     @property
     def sizes(self) -> dict[str, int]:
-        """Plans."""
+        """Plans of a batch."""
         return {"plan": self.samples}
 
     @property

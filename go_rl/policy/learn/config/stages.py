@@ -30,7 +30,7 @@ class ImitationConfig:
     learning_rate: float = 5e-3
     """AdamW's first step; it falls to a tenth in a round, along a cosine."""
     weight_decay: float = 0.03
-    """AdamW's."""
+    """Weight decay of AdamW."""
 
     def __post_init__(self) -> None:
         check_least("imitation", self, 0, "rounds", "updates")
