@@ -25,7 +25,7 @@ Handler = Callable[[int, FrameType | None], Any]
 
 
 class Terminated(KeyboardInterrupt):
-    """SIGTERM came."""
+    """The process was sent SIGTERM."""
 
 
 @dataclass

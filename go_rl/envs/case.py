@@ -29,7 +29,7 @@ class Outcome:
     decisions: Decisions | None
     """One legal plan; None: there is none."""
     status: Status = Status.OK
-    """Why there is none."""
+    """Reason why there is no plan."""
     detail: str = ""
     """Failure and its place, in words."""
     fidelity: Fidelity | None = None

@@ -117,12 +117,20 @@ def _stage(episode: Episode) -> str:
 
 def text(state: Shown) -> str:
     """Return an episode as lines: the title, then a bar, nodes and seconds of each device."""
-    longest = max(float(state.loads.max()), np.finfo(np.float64).tiny)
-    lines, left = [state.title], int(state.open.sum())
+    lines, left, shares = [state.title], int(state.open.sum()), bar_shares(state.loads)
     for d, (load, count) in enumerate(zip(state.loads, state.counts, strict=True)):
-        bar = "#" * round(BAR * float(load) / longest)
+        bar = "#" * round(BAR * float(shares[d]))
         lines.append(f"{d:4} {bar:{BAR}} {count:6} nodes {seconds_text(float(load)):>10}")
     return "\n".join([*lines, f"open: {left} of {len(state.open)} nodes"])
+
+
+def bar_shares(loads: Float64[np.ndarray, "D"]) -> Float64[np.ndarray, "D"]:
+    """Return [D] length of each device's bar over the longest one's; beside a load of inf, of a
+    device that cannot run one of its nodes, finite loads have none."""
+    longest = float(loads.max())
+    if np.isinf(longest):
+        return np.isinf(loads).astype(np.float64)
+    return loads / max(longest, np.finfo(np.float64).tiny)
 
 
 def picture(state: Shown, episode: Episode) -> UInt8[np.ndarray, "H W 3"]:
@@ -165,13 +173,13 @@ def _places(arrangement: Arrangement) -> tuple[list[tuple[float, float]], float]
 
 def _draw_loads(pen: ImageDraw.ImageDraw, state: Shown) -> None:
     left, upper, right, lower = LOADS_BOX
-    longest, devices = float(state.loads.max()), len(state.loads)
-    said = f"seconds of each device, the highest {seconds_text(longest)}"
+    shares, devices = bar_shares(state.loads), len(state.loads)
+    said = f"seconds of each device, the highest {seconds_text(float(state.loads.max()))}"
     pen.text((left, upper - 50), said, BLACK, font())
     width = (right - left) / devices
     for d, colour in enumerate(device_colours(devices)):
         x = left + d * width
-        height = (lower - upper) * float(state.loads[d]) / longest if longest > 0 else 0.0
+        height = (lower - upper) * float(shares[d])
         pen.rectangle((x, lower - height, x + 0.8 * width, lower), colour)
         if width >= FONT_PIXELS:
             pen.text((x, lower + 10), str(d), BLACK, font())

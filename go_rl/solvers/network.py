@@ -54,7 +54,7 @@ class Network(CompiledStruct):
     all_chips: bool
     """Every chip must be used."""
     memory: bool
-    """Weights must fit."""
+    """Whether weights must fit the memory."""
     spare: int
     """Chips that replicable nodes could fill to satisfy no-skip."""
 
@@ -64,7 +64,7 @@ class State(CompiledStruct):
     """Mutable state of a search; undone through trails."""
 
     domain: Int64[np.ndarray, "M"]
-    """[M]."""
+    """[M] domain of each block, a set of chips."""
     count: Int64[np.ndarray, "k"]
     """[k] blocks that have the chip in their domain."""
     placed: Int64[np.ndarray, "k"]
@@ -99,7 +99,7 @@ class State(CompiledStruct):
     queue: Int64[np.ndarray, "M"]
     """[M] ring buffer of blocks to propagate."""
     queued: Bool[np.ndarray, "M"]
-    """[M]."""
+    """[M] blocks that wait in the queue."""
     ready: Int64[np.ndarray, "k"]
     """[k] scratch of `chip_counts`: blocks that may fill a chip, by their largest."""
     levels: Int64[np.ndarray, "levels 6"]

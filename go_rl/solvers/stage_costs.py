@@ -59,7 +59,7 @@ class StageCosts:
         return float(finite.max(axis=0).sum() + sum(c.seconds.max() for c in self.copies))
 
     def value(self, chip: Int[np.ndarray, "M"], traffic: bool = True) -> float:
-        """T_max of [M] chips: the busiest chip or link, seconds a step."""
+        """T_max of [M] chips: the busiest chip or link, seconds an iteration."""
         chips = len(self.seconds)
         load = np.zeros(chips)
         np.add.at(load, chip, self.seconds[chip, np.arange(len(chip))])

@@ -3,6 +3,7 @@
 from typing import Any
 
 import gymnasium
+import numpy as np
 import pytest
 from gymnasium.utils.env_checker import check_env
 from reference.small_rings import ring_problem
@@ -10,7 +11,7 @@ from reference.step_problems import step_problem
 
 from go_rl.core import EnvironmentUseError
 from go_rl.envs import PlanEnv
-from go_rl.envs.rendering import RENDER_MODES
+from go_rl.envs.rendering import RENDER_MODES, bar_shares
 
 IDS = {
     "Partition": None, "Placement": ("placement",), "Schedule": ("schedule",),
@@ -67,3 +68,11 @@ def test_wrong_modes_and_order():
         PlanEnv(**fields).render()
     with pytest.raises(EnvironmentUseError, match=r"call reset\(\) before render\(\)"):
         PlanEnv(render_mode="ansi", **fields).render()
+
+
+@pytest.mark.parametrize(
+    ("loads", "shares"),
+    [([1.0, 4.0, 0.0], [0.25, 1.0, 0.0]), ([0.0, 0.0], [0.0, 0.0]), ([np.inf, 2.0], [1.0, 0.0])],
+)
+def test_bars_are_shares_of_the_longest_also_where_a_device_never_ends(loads, shares):
+    assert bar_shares(np.array(loads)).tolist() == shares

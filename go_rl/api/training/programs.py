@@ -88,7 +88,7 @@ class TrainedPrograms:
     """Result of `train_programs`."""
 
     path: Path
-    """Weights."""
+    """Path of the weights."""
     programs: int
     tasks: int
     """Learned from."""

@@ -34,7 +34,7 @@ class Curve:
     low: Float64[np.ndarray, "P"]
     """[P] lower end of the band; nan with one seed."""
     high: Float64[np.ndarray, "P"]
-    """[P] upper end."""
+    """[P] upper ends of the intervals."""
     graphs: int
     """Graphs in the mean."""
     seeds: int

@@ -52,7 +52,7 @@ class SummaryRow:
     reach: tuple[float | None, ...]
     """Samples to reach each threshold of the improvement; None: never."""
     samples: float
-    """Median over runs."""
+    """Samples of a run, median over runs."""
     seconds: float
     """Median over runs, compilation left out."""
     cold_seconds: float | None

@@ -56,7 +56,7 @@ class ControlRow:
     families: int
     """Families in the ratio."""
     samples: float
-    """Median over runs."""
+    """Samples of a run, median over runs."""
     decoder_calls: float
     """Median over runs; nan where they were not counted."""
     seconds: float

@@ -111,12 +111,12 @@ class OpGraph:
 
     @property
     def num_nodes(self) -> int:
-        """N."""
+        """Number of nodes N."""
         return len(self.names)
 
     @property
     def num_edges(self) -> int:
-        """E."""
+        """Number of edges E."""
         return len(self.senders)
 
     @property

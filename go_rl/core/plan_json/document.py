@@ -36,7 +36,7 @@ PER_DEVICE = ("device_seconds", "weight_bytes", "streamed_bytes", "peak_bytes")
 PER_LINK = ("link_seconds", "link_bytes")
 """Fields of an evaluation with equal numbers of entries."""
 Numbers = tuple[float | None, ...]
-"""None: infinity."""
+"""Numbers of a document; None stands for infinity."""
 Entry = TypeVar("Entry")
 
 

@@ -43,7 +43,7 @@ class TrainRun(ABC):
     """Abstract: one training run; the same configuration and machine give the same weights."""
 
     steps: int
-    """Updates."""
+    """Updates of the weights."""
     learning_rate: float
     """The largest (`UpdateRule`)."""
     weight_decay: float = 1e-2

@@ -20,7 +20,7 @@ class Kernels:
     kind: Int8[np.ndarray, "K"]
     """[K] `OpKind` values."""
     flops: Float64[np.ndarray, "K"]
-    """[K] FLOP."""
+    """[K] FLOP of each kernel."""
     bytes_accessed: Float64[np.ndarray, "K"]
     """[K] bytes read and written in the device's own memory."""
     streamed_bytes: Float64[np.ndarray, "K"]

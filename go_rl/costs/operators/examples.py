@@ -37,7 +37,7 @@ class OperatorInputs:
 
     rows: OperatorRows
     devices: tuple[DataSheet, ...]
-    """[D]"""
+    """[D] devices of the rows."""
     device: Int[np.ndarray, "R"]
     """[R] index of the device."""
     types: TypeRates | None = None

@@ -37,14 +37,14 @@ class ProductInputs(NamedTuple):
     columns: Any
     depth: Any
     flops: Any
-    """Peak, per second."""
+    """Peak FLOP per second."""
     bandwidth: Any
-    """Bytes per second."""
+    """Memory bandwidth, bytes per second."""
     l2: Any
-    """Bytes."""
+    """Size of the L2 cache, bytes."""
     multiprocessors: Any
     clock: Any
-    """Hertz."""
+    """Clock, hertz."""
     power_ratio: Any
     """Power ratio, see `go_rl.costs.operators.architectures.power_ratio`."""
     peak_share: Any

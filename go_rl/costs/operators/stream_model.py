@@ -49,14 +49,14 @@ class StreamInputs(NamedTuple):
     length: Any
     """Elements of a row."""
     bandwidth: Any
-    """Bytes per second."""
+    """Memory bandwidth, bytes per second."""
     l2: Any
-    """Bytes."""
+    """Size of the L2 cache, bytes."""
     multiprocessors: Any
     clock: Any
-    """Hertz."""
+    """Clock, hertz."""
     vector_flops: Any
-    """FLOP per second."""
+    """Peak of the vector units, FLOP per second."""
 
 
 def initial_params() -> dict[str, np.ndarray]:

@@ -61,7 +61,7 @@ class NetworkPrograms:
     """``F`` functions of a network and its ``N`` calls of them."""
 
     programs: tuple[NetworkProgram, ...]
-    """[F]"""
+    """[F] functions of the network, as programs."""
     called: Int64[np.ndarray, "N"]
     """[N] function of each call, in the order of execution."""
     before: tuple[tuple[int, ...], ...]

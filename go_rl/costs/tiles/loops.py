@@ -53,7 +53,7 @@ class Loop:
 
     name: str
     extent: int
-    """Iterations."""
+    """Iterations of the loop."""
     reduces: bool = False
     """True when the loop's iterations add up to one element of the result."""
 

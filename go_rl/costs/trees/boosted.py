@@ -27,7 +27,7 @@ class BoostedConfig:
     leaves: int = 31
     learning_rate: float = 0.03
     least_rows: int = 8
-    """Kernels in a leaf."""
+    """Least rows in a leaf."""
     row_share: float = 0.8
     column_share: float = 0.6
     """Share of the kernels and features that a tree sees."""

@@ -94,7 +94,7 @@ class LibraryChain:
     """Some convolutions, what lies between them, and the sum at their end."""
 
     nodes: tuple[int, ...]
-    """Ascending."""
+    """Nodes of the chain, ascending."""
     convolutions: tuple[int, ...]
     """Convolutions of the nodes, ascending."""
 

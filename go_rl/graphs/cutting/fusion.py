@@ -37,7 +37,7 @@ class FusionArrays(NamedTuple):
     kind: np.ndarray
     """[N] `OpKind`."""
     heavy: np.ndarray
-    """[N]."""
+    """[N] matrix products and convolutions."""
     fusible: np.ndarray
     """[kinds, kinds] whether a producer and its consumer may share a kernel."""
     succ_ptr: np.ndarray

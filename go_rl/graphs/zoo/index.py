@@ -92,7 +92,7 @@ class ZooEntry:
     training: bool
     """One training step instead of inference."""
     nodes: int
-    """Operators."""
+    """Number of operators."""
     edges: int
     """Tensors between them, one for each consumer."""
     flops: float
@@ -100,7 +100,7 @@ class ZooEntry:
     weight_bytes: float
     """Bytes of all weights, tied ones once."""
     digest: str
-    """`OpGraph.digest`."""
+    """Digest of the graph, `OpGraph.digest`."""
 
 
 def zoo_names(split: str | None = None, training: bool = False) -> tuple[str, ...]:

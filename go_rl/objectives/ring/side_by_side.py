@@ -57,7 +57,7 @@ class Room(CompiledStruct):
 
     seconds: float
     weight: float
-    """Bytes."""
+    """Bytes of weights."""
     chips: int
     """Number of chips k."""
 

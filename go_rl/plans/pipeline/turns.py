@@ -24,7 +24,7 @@ class Channel:
     """One tensor on its way from a stage to another, in slots that are filled in turn."""
 
     name: str
-    """Tensor."""
+    """Name of the tensor."""
     free: Any
     """Semaphore: slots that the sender may fill."""
     full: Any

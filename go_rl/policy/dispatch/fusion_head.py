@@ -34,7 +34,7 @@ class ProducerArrays(NamedTuple):
     node: np.ndarray
     """[P] number of the node."""
     unit: np.ndarray
-    """[P] its unit."""
+    """[P] unit of each producer."""
     ptr: np.ndarray
     consumer: np.ndarray
     """[P + 1], [C] units of the consumers, one entry for each consumer."""

@@ -65,7 +65,7 @@ class DispatchArrays(CompiledStruct):
     layer: Int64[np.ndarray, "U"]
     """[U] number of the layer, 0 to L - 1."""
     layer_work: Float64[np.ndarray, "L"]
-    """[L] seconds."""
+    """[L] seconds of work in each layer."""
     advice: Int16[np.ndarray, "A U"]
     """[ADVICE, U] device of each unit by placements made beforehand."""
     total: float

@@ -45,7 +45,7 @@ class ScopeTree:
     children: tuple[tuple[int, ...], ...]
     """[K] items in each block, those that run first at the front."""
     num_nodes: int
-    """N."""
+    """Number of nodes N."""
 
     def path(self, item: int) -> str:
         """Names of the blocks around an item, from the outside in, with ``/`` between."""

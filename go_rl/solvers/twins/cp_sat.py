@@ -49,9 +49,9 @@ class CpSatResult:
     seconds: float
     """Wall time, model building included."""
     value: float = float("inf")
-    """T_max of `device`, computed from the unrounded costs, seconds a step."""
+    """T_max of `device`, computed from the unrounded costs, seconds an iteration."""
     bound: float = 0.0
-    """Proven lower bound on T_max, seconds a step; inf for an infeasible problem."""
+    """Proven lower bound on T_max, seconds an iteration; inf for an infeasible problem."""
     optimal: bool = False
     """CP-SAT closed its gap: `value` is optimal up to the rounding of costs."""
     curve: tuple[tuple[float, float], ...] = ()

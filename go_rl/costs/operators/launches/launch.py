@@ -71,7 +71,7 @@ class Launches:
 
     @property
     def rows(self) -> OperatorRows:
-        """[L] the operators."""
+        """[L] operators of the launches."""
         return operator_rows(self.each)
 
     @property

@@ -50,7 +50,7 @@ class Operators:
     """``N`` operators with their dependencies."""
 
     duration: Float64[np.ndarray, "N"]
-    """[N] seconds."""
+    """[N] seconds of each operator."""
     before: tuple[tuple[int, ...], ...]
     """[N] operators that each one waits for."""
     device: Int64[np.ndarray, "N"]

@@ -50,7 +50,7 @@ class Reuse:
     kind: str = NO_REUSE
     count: int = 0
     iterations: float = 0.0
-    """Between two uses."""
+    """Iterations between two uses."""
     bytes: float = 0.0
     """Touched between two uses."""
 

@@ -29,7 +29,7 @@ class CompactAst:
 
     @property
     def num_leaves(self) -> int:
-        """``L``."""
+        """Number of leaves ``L``."""
         return len(self.ordering)
 
 
@@ -73,7 +73,7 @@ class PackedAsts:
 
     @property
     def num_programs(self) -> int:
-        """``N``."""
+        """Number of programs ``N``."""
         return len(self.first_leaf) - 1
 
     @property

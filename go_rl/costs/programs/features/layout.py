@@ -47,6 +47,6 @@ def _names() -> tuple[str, ...]:
 FEATURE_NAMES = _names()
 """Name of each number of a leaf vector."""
 LEAF_NUMBERS = len(FEATURE_NAMES)
-"""164."""
+"""Numbers of a leaf vector, 164."""
 BUFFER_NUMBERS = len(_BUFFER)
-"""18."""
+"""Numbers of a buffer, 18."""

@@ -32,9 +32,9 @@ class LeafLoops:
 
     leaf: NestLeaf
     extents: tuple[int, ...]
-    """[D]"""
+    """[D] iterations of each loop."""
     vectorised: tuple[bool, ...]
-    """[D] annotated so."""
+    """[D] loops annotated as vectorised."""
     reduces: tuple[bool, ...]
     """[D] whether the loop adds to the same elements: it lies inside of the written buffer's
     allocation, and the write does not depend on it."""
@@ -43,7 +43,7 @@ class LeafLoops:
     named: tuple[tuple[bool, ...], ...]
     """[A, D] whether the access depends on the loop."""
     strides: Int64[np.ndarray, "A D"]
-    """[A, D] elements."""
+    """[A, D] stride of each access along each loop, elements."""
     lines: Int64[np.ndarray, "A D"]
     """[A, D] cache lines touched while the loop and those inside of it run."""
     first_sets: Int64[np.ndarray, "A D"]
@@ -56,7 +56,7 @@ class LeafLoops:
 
     @property
     def depth(self) -> int:
-        """``D``."""
+        """Number of loops ``D``."""
         return len(self.extents)
 
     @property

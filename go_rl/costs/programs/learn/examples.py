@@ -45,7 +45,7 @@ class ProgramInputs:
     networks: tuple[tuple[str, ...], ...]
     """[T] every network that has the task."""
     targets: tuple[ProgramTarget, ...]
-    """[G]"""
+    """[G] targets of the records."""
     devices: Float64[np.ndarray, "G D"]
     """[G, D] `TARGET_FEATURES` of each target, log2 of SI units; NaN where unknown."""
     nest: Int64[np.ndarray, "P"]
@@ -60,7 +60,7 @@ class ProgramInputs:
 
     @property
     def num_programs(self) -> int:
-        """``P``."""
+        """Number of programs ``P``."""
         return len(self.task)
 
     @property

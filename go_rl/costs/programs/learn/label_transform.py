@@ -38,7 +38,7 @@ class LabelTransform:
 
     kind: LabelKind
     unit: float
-    """Seconds."""
+    """Unit of the labels, in seconds."""
     power: float
     """Power λ of `box-cox` and `yeo-johnson`."""
     knots: Float64[np.ndarray, "Q"]

@@ -175,7 +175,7 @@ class LabelledPrograms(NamedTuple):
 
     programs: ProgramBatch
     labels: Any
-    """[B] standardised."""
+    """[B] standardised labels."""
     others: ProgramBatch | None
     """Unlabelled ones of another domain."""
     weights: Any

@@ -58,7 +58,7 @@ class ProgramData:
     networks: tuple[tuple[str, ...], ...]
     """[T] every network that has the task."""
     targets: tuple[ProgramTarget, ...]
-    """[G]"""
+    """[G] targets of the records."""
     nests: tuple[str, ...]
     """[N] distinct loop nests (JSON, `go_rl.costs.programs.nests.nest_from_json`)."""
     traces: tuple[str, ...]

@@ -56,7 +56,7 @@ class RankGroups:
     number: Int64[np.ndarray, "G"]
     """[G] place of each kernel or program in its data set, ascending."""
     kernels: KernelSet
-    """G kernels."""
+    """Kernels of the groups."""
     first: Int64[np.ndarray, "G1"]
     """[G + 1] where the candidates of each kernel begin, and the end."""
     row: Int64[np.ndarray, "R"]

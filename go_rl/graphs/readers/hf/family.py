@@ -134,7 +134,7 @@ class Tokens:
     """Tokens that one iteration computes."""
 
     batch: int
-    """Sequences."""
+    """Sequences of a batch."""
     new: int
     """New tokens of each."""
     cache: int = 0
@@ -149,7 +149,7 @@ class ExpertSizes:
     chosen: int
     """Experts that a token meets."""
     inner: int
-    """Width of one."""
+    """Width of one expert's hidden layer."""
     shared: int
     """Width of the expert of every token; 0: there is none."""
     layers: frozenset[int]

@@ -26,13 +26,13 @@ class _LatentParts:
     """Operands of attention."""
 
     query: Made
-    """[b, s, h, p]"""
+    """Queries without position, [b, s, h, p]."""
     rotated_query: Made
-    """[b, s, h, r]"""
+    """Queries with rotary position, [b, s, h, r]."""
     latent: Made
-    """[b, s, l]"""
+    """Latent of keys and values, [b, s, l]."""
     rotated_key: Made
-    """[b, s, 1, r]"""
+    """Keys with rotary position, [b, s, 1, r]."""
 
 
 def latent_attention(

@@ -35,7 +35,7 @@ class Made:
 
     @property
     def shape(self) -> Shape:
-        """Extents."""
+        """Extents of the tensor."""
         return self.tensor.shape
 
 

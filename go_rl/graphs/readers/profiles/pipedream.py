@@ -51,13 +51,13 @@ class _Layer:
     name: str
     op_type: str
     forward: float
-    """Seconds."""
+    """Seconds of the forward pass."""
     backward: float
-    """Seconds."""
+    """Seconds of the backward pass."""
     activation: float
     """Bytes of all results."""
     parameters: float
-    """Bytes."""
+    """Bytes of the parameters."""
     source: str
 
     @property

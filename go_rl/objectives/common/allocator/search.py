@@ -44,7 +44,7 @@ class SearchState(NamedTuple):
     last: np.ndarray
     """[B] last section, inclusive."""
     size: np.ndarray
-    """[B] bytes."""
+    """[B] bytes of each buffer."""
     twin: np.ndarray
     """[B] the previous buffer with the same sections and size, or NONE."""
     by_first: np.ndarray

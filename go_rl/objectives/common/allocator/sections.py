@@ -20,7 +20,7 @@ class Sections:
     """The inclusive range of sections in which each of ``B`` buffers is live."""
 
     first: Int64[np.ndarray, "B"]
-    """[B] first section."""
+    """[B] first section of each buffer."""
     last: Int64[np.ndarray, "B"]
     """[B] last section, at least ``first``."""
     live_bytes: Int64[np.ndarray, "S"]

@@ -29,7 +29,7 @@ def max_load_batch(
     """Price ``B`` plans at once.
 
     Returns:
-        values [B] in seconds a step (inf where the plan is unusable) and indices [B] into
+        values [B] in seconds an iteration (inf where the plan is unusable) and indices [B] into
         `go_rl.core.evaluation.STATUS_CODES`.
     """
     check_shape(problem, devices)

@@ -1,8 +1,9 @@
 """Simulated annealing over device, scheduling priority and fusion priority of every node.
 
 Kirkpatrick, Gelatt, Vecchi, "Optimization by simulated annealing", Science 1983. Energy is the log
-of the step's seconds, so temperatures have no unit. A plan that does not fit lies above all that
-do, the higher the more bytes are missing, so that a search that starts there finds its way down.
+of the iteration's seconds, so temperatures have no unit. A plan that does not fit lies above all
+that do, the higher the more bytes are missing, so that a search that starts there finds its way
+down.
 """
 
 from __future__ import annotations

@@ -47,11 +47,11 @@ class HeftSchedule:
     """Schedule as HEFT plans it, in its own model of time."""
 
     rank: Float64[np.ndarray, "N"]
-    """[N] seconds from the start of a node to the end of the step; equation 8 of the paper."""
+    """[N] seconds from the start of a node to the end of the iteration; equation 8 of the paper."""
     device: Int16[np.ndarray, "N"]
-    """[N]."""
+    """[N] device of each node."""
     finish: Float64[np.ndarray, "N"]
-    """[N] seconds."""
+    """[N] seconds at which each node ends."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,7 +122,7 @@ class IdleTimes(CompiledStruct):
     latest: Int64[np.ndarray, "R"]
     """[R] the last one of each engine."""
     count: Int64[np.ndarray, "1"]
-    """[1] made so far."""
+    """[1] idle times made so far."""
 
 
 def heft(workspace: MakespanWorkspace, queues: bool = False) -> HeftSchedule:
@@ -155,7 +155,7 @@ def heft(workspace: MakespanWorkspace, queues: bool = False) -> HeftSchedule:
 def upward_rank(
     workspace: MakespanWorkspace, device: Int[np.ndarray, "N"] | None = None
 ) -> Float64[np.ndarray, "N"]:
-    """Return [N] seconds from the start of a node to the end of the step, communication included;
+    """Return [N] seconds from the start of a node to the end of the iteration, with communication:
     means over the devices that a node may have, and over links.
 
     ``device`` [N]: the only one that each node may have, so that tensors between nodes on one

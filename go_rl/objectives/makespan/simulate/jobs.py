@@ -36,7 +36,7 @@ class Jobs(CompiledStruct):
     leader: Int64[np.ndarray, "N"]
     """[N] kernel of each node."""
     priority: Int64[np.ndarray, "J"]
-    """[J]."""
+    """[J] priority of each job, larger first."""
     pool: Int64[np.ndarray, "J"]
     """[J] engine pool; of a transfer, that of its first channel, which comes after all engines."""
     pieces: Int64[np.ndarray, "J"]
@@ -53,7 +53,7 @@ class Jobs(CompiledStruct):
     copy_device: Int64[np.ndarray, "M"]
     """[M] device that a copy lies on."""
     copy_bytes: Float64[np.ndarray, "M"]
-    """[M]."""
+    """[M] bytes of each copy."""
     copy_left: Int64[np.ndarray, "M"]
     """[M] readers and transfers that keep the copy alive; one more for a result of the model."""
     copy_home: Int64[np.ndarray, "M"]

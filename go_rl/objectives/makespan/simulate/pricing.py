@@ -1,4 +1,4 @@
-"""`MakespanPricer`: seconds a step of placements, schedules and fusions on connected devices."""
+"""`MakespanPricer`: seconds of placements, schedules and fusions on connected devices."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class MakespanPricer:
         return replay_arrays(self.problem)
 
     def price(self, plans: Decisions) -> tuple[Float64[np.ndarray, "B"], Int8[np.ndarray, "B"]]:
-        """Return [B] seconds a step (inf for a failure) and [B] indices into `STATUS_CODES`."""
+        """Return [B] seconds an iteration (inf: a failure) and [B] indices into `STATUS_CODES`."""
         count = len(plans.device)
         seconds, codes = np.empty(count), np.zeros(count, np.int8)
 

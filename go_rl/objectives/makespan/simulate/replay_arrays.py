@@ -41,7 +41,7 @@ class ReplayArrays(CompiledStruct):
     split: Bool[np.ndarray, "R"]
     """[R] whether an operator is cut into equal parts, one for each engine."""
     op_kind: Int64[np.ndarray, "N"]
-    """[N] `OpKind`."""
+    """[N] `OpKind` of each node."""
     heavy: Bool[np.ndarray, "N"]
     """[N] matrix products and convolutions, which decide the pool of a fused kernel."""
     fed: Bool[np.ndarray, "N"]
@@ -51,7 +51,7 @@ class ReplayArrays(CompiledStruct):
     tensor_of: Int64[np.ndarray, "N1"]
     """[N + 1] first tensor of each node."""
     tensor_bytes: Float64[np.ndarray, "T"]
-    """[T]."""
+    """[T] bytes of each tensor."""
     use_ptr: Int64[np.ndarray, "T1"]
     """[T + 1] rows of `user`."""
     user: Int32[np.ndarray, "E"]
@@ -67,7 +67,7 @@ class ReplayArrays(CompiledStruct):
     tied_array: Int32[np.ndarray, "X"]
     """[X] tied arrays that each node reads; a device keeps one copy of each."""
     tied_bytes: Float64[np.ndarray, "A"]
-    """[A]."""
+    """[A] bytes of each tied array."""
 
 
 def replay_arrays(problem: Problem) -> ReplayArrays:

@@ -24,9 +24,9 @@ class Trace(NamedTuple):
     slot: Int64[np.ndarray, "P"]
     """[P] engine of the pool."""
     peak: Float64[np.ndarray, "D"]
-    """[D] bytes."""
+    """[D] peak of the bytes in use."""
     weights: Float64[np.ndarray, "D"]
-    """[D] bytes."""
+    """[D] bytes of weights."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,7 +76,7 @@ class ReplayState(CompiledStruct):
     events: Int64[np.ndarray, "1"]
     """[1] events in the heap."""
     live: Float64[np.ndarray, "D"]
-    """[D] bytes in use."""
+    """[D] bytes in use now."""
     peak: Float64[np.ndarray, "D"]
     """[D] most bytes in use so far."""
     weights: Float64[np.ndarray, "D"]

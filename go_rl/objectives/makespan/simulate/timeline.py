@@ -1,6 +1,6 @@
-"""`timeline_of`: one step of a plan as slices on tracks, the way a profiler shows a real one.
+"""`timeline_of`: one iteration of a plan as slices on tracks, the way a profiler shows a real one.
 
-``D`` devices, ``R`` engine pools and links. Seconds count from the start of the step.
+``D`` devices, ``R`` engine pools and links. Seconds count from the start of the iteration.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class Slice:
     """The node's name, with `` +k`` for k more nodes in its kernel; of a transfer the producer's.
     """
     start: float
-    """Seconds."""
+    """Start, seconds."""
     seconds: float
     """Seconds that the engine or link is taken: the gap after a node counts, a link's latency
     not."""
@@ -70,9 +70,9 @@ class Timeline:
     status: Status
     """``ok``, or ``out-of-memory``."""
     makespan: float
-    """Seconds of the step."""
+    """Seconds of the iteration."""
     device_kinds: tuple[str, ...]
-    """[D]."""
+    """[D] kind of each device."""
     tracks: tuple[Track, ...]
     """All engines, device by device, then the links with traffic."""
     slices: tuple[Slice, ...]
@@ -81,7 +81,7 @@ class Timeline:
     """Pairs of slices: a kernel and a transfer of its result, a transfer and a kernel that reads
     what it brings."""
     memory: tuple[MemoryUse, ...]
-    """[D]."""
+    """[D] memory in use of each device."""
     peak_bytes: Float64[np.ndarray, "D"]
     """[D] the most that is ever in use; more than any step of `memory` only where kernels that
     take no time follow each other within one moment."""

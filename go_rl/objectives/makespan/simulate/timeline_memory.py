@@ -24,7 +24,7 @@ class MemoryUse:
     seconds: Float64[np.ndarray, "S"]
     """[S] ascending, from 0."""
     bytes: Float64[np.ndarray, "S"]
-    """[S]."""
+    """[S] bytes in use."""
 
 
 class TensorCopies(NamedTuple):
@@ -33,9 +33,9 @@ class TensorCopies(NamedTuple):
     node: Int64[np.ndarray, "C"]
     """[C] producing node; `NOBODY`: fed by the host."""
     device: Int64[np.ndarray, "C"]
-    """[C]."""
+    """[C] device of each copy."""
     bytes: Float64[np.ndarray, "C"]
-    """[C]."""
+    """[C] bytes of each copy."""
     kernel: Int64[np.ndarray, "C"]
     """[C] kernel of the producing node."""
     home: Int64[np.ndarray, "C"]
@@ -101,12 +101,12 @@ class Spans(NamedTuple):
     node: Int64[np.ndarray, "X"]
     """[X] producing node, or the lowest of its kernel; `NOBODY`: fed by the host."""
     device: Int64[np.ndarray, "X"]
-    """[X]."""
+    """[X] device of each span."""
     begins: Float64[np.ndarray, "X"]
     ends: Float64[np.ndarray, "X"]
     """[X] seconds; inf: stays to the end."""
     bytes: Float64[np.ndarray, "X"]
-    """[X]."""
+    """[X] bytes of each span."""
 
 
 def memory_spans(

@@ -26,7 +26,7 @@ class RingArrays(CompiledStruct):
     i), ``k`` chips."""
 
     seconds: Float64[np.ndarray, "kinds N"]
-    """[kinds, N]."""
+    """[kinds, N] seconds of each node on each device kind."""
     kind: Int64[np.ndarray, "k"]
     """[k] row of `seconds`."""
     capacity: Float64[np.ndarray, "k"]
@@ -39,19 +39,19 @@ class RingArrays(CompiledStruct):
     own_bytes: Float64[np.ndarray, "N"]
     """[N] bytes of weights that no other node reads."""
     streamed_bytes: Float64[np.ndarray, "N"]
-    """[N] bytes of weights that come from the host at each step."""
+    """[N] bytes of weights that come from the host in each iteration."""
     tied_ptr: Int64[np.ndarray, "rows"]
     """[N + 1] rows of `tied_array`."""
     tied_array: Int32[np.ndarray, "R"]
     """[R] tied arrays that each node reads."""
     tied_bytes: Float64[np.ndarray, "A"]
-    """[A]."""
+    """[A] bytes of each tied array."""
     is_output: Bool[np.ndarray, "N"]
-    """[N]."""
+    """[N] nodes that make results of the model."""
     tensor_of: Int64[np.ndarray, "rows"]
     """[N + 1] first tensor of each node."""
     tensor_bytes: Float64[np.ndarray, "T"]
-    """[T]."""
+    """[T] bytes of each tensor."""
     use_ptr: Int64[np.ndarray, "tensors"]
     """[T + 1] rows of `user`."""
     user: Int32[np.ndarray, "E"]
@@ -59,9 +59,9 @@ class RingArrays(CompiledStruct):
     succ_ptr: Int32[np.ndarray, "rows"]
     """[N + 1] rows of `succ`, for copies."""
     succ: Int32[np.ndarray, "E"]
-    """[E]."""
+    """[E] consumers."""
     replicated: Bool[np.ndarray, "N"]
-    """[N]."""
+    """[N] nodes that are copied to their consumers."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,7 +81,7 @@ class RingScratch(CompiledStruct):
     streamed: Float64[np.ndarray, "k"]
     """[k] bytes of streamed weights."""
     peak: Float64[np.ndarray, "k"]
-    """[k] bytes."""
+    """[k] peak of the bytes in use."""
     live: Float64[np.ndarray, "k"]
     """[k] bytes of tensors while the nodes run in turn."""
     array_on: Int64[np.ndarray, "A"]

@@ -6,8 +6,8 @@
   a..b-1 once each, whatever lies between; a consumer that finds a copy on its own chip needs none.
 - A chip's peak bytes are its resident weights (a tied array once), plus the largest sum of live
   tensors while it runs its nodes in topological order, plus, under the relay rule, the tensors it
-  forwards. A received tensor lives from the start of the step to its last local consumer; a sent
-  tensor, or a result of the model, from its making to the end of the step.
+  forwards. A received tensor lives from the start of the iteration to its last local consumer; a
+  sent tensor, or a result of the model, from its making to the end of the iteration.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class RingPricer:
     def price(
         self, devices: Int16[np.ndarray, "B N"]
     ) -> tuple[Float64[np.ndarray, "B"], Int8[np.ndarray, "B"]]:
-        """Return [B] seconds a step (inf for a failure) and [B] indices into `STATUS_CODES`.
+        """Return [B] seconds an iteration (inf: a failure) and [B] indices into `STATUS_CODES`.
 
         Copied nodes are placed where their consumers are, whatever ``devices`` says of them.
         """

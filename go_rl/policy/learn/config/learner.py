@@ -13,7 +13,7 @@ class PPOConfig:
     """One update."""
 
     learning_rate: float = 1e-3
-    """Adam's step."""
+    """Learning rate of Adam."""
     epochs: int = 3
     """Gradient steps on one batch of samples."""
     clip: float = 0.2

@@ -331,7 +331,7 @@ class NodesTrainConfig(TrainConfig):
 
     @property
     def sizes(self) -> dict[str, int]:
-        """Plans."""
+        """Plans of a batch."""
         return {"plan": self.samples}
 
     @property

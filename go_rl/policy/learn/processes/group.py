@@ -31,7 +31,7 @@ class Group:
         self.over = False
         """An error has reached all, or a process is lost: nothing is exchanged any more."""
         self.lost = False
-        """A process is lost."""
+        """Whether a process is lost."""
 
     def gather(self, compute: Callable[[], T]) -> list[T]:
         """Return what every process computed, by its index.

@@ -14,8 +14,8 @@ COVERAGE = 0.9
 
 @dataclass(frozen=True)
 class AlternatingRounds:
-    """A slot for what is of the whole network, such as fusions, then one after the other for the
-    slowest operators that are not finished; then anew."""
+    """A slot for the operator that stands for the whole network, such as its fusion, then slots for
+    each of the slowest operators until it is finished; then anew."""
 
     coverage: float = COVERAGE
     name: str = ROUNDS

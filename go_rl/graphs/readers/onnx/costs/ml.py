@@ -173,7 +173,7 @@ class Forest:
     leaf: np.ndarray
     """Bool [N]: nodes that compare nothing."""
     roots: np.ndarray
-    """Int64 [T]."""
+    """Root node of each tree, int64 [T]."""
 
 
 def tree_depths(call: Call) -> np.ndarray:

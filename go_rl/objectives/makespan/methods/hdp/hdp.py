@@ -2,7 +2,7 @@
 (Mirhoseini, Goldie, Pham, Steiner, Le, Dean, ICLR 2018).
 
 A grouper assigns operators to groups, a placer assigns groups to devices; both learn by REINFORCE
-from scratch on the one graph that is to be placed. The reward of a step that takes t seconds is
+from scratch on the one graph that is to be placed. The reward of an iteration of t seconds is
 -sqrt(t), less a moving average of rewards.
 
 Dimension letters: ``N`` operators, ``G`` groups, ``X`` numbers of a group, ``M`` groupings and
@@ -180,7 +180,7 @@ def new_baseline(config: HDPConfig) -> Baseline:
 def rewards(
     config: HDPConfig, priced: Scored, fits: Bool[np.ndarray, "B"]
 ) -> Float64[np.ndarray, "B"]:
-    """Return [B] minus the root of the seconds a step."""
+    """Return [B] minus the root of the seconds an iteration."""
     return -np.sqrt(np.where(fits, priced.seconds, config.failing_seconds))
 
 
