@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import lightgbm
 import numpy as np
 
@@ -22,20 +20,6 @@ TREES = {"objective": "l1", "learning_rate": 0.06, "num_leaves": 31, "num_thread
 TREE_COUNT = 300
 LAUNCH = 1e-5
 """Seconds beside the roofline, so that trees need not learn launches."""
-
-
-def _by_group(
-    learned: OperatorExamples, asked: OperatorInputs,
-    of_group: Callable[[OperatorExamples, OperatorInputs], np.ndarray],
-) -> np.ndarray:  # fmt: skip
-    """Seconds, each group of operators learned by itself."""
-    seconds = np.full(len(asked.rows), np.nan)
-    left, right = error_groups(learned.inputs.rows), error_groups(asked.rows)
-    for group in range(len(ERROR_GROUPS)):
-        to_learn, to_price = np.flatnonzero(left == group), np.flatnonzero(right == group)
-        if len(to_learn) and len(to_price):
-            seconds[to_price] = of_group(learned.take(to_learn), asked.take(to_price))
-    return seconds
 
 
 def _roofline(inputs: OperatorInputs) -> np.ndarray:
@@ -63,18 +47,22 @@ def _roofline_and_waves(inputs: OperatorInputs) -> np.ndarray:
 
 
 def boosted_trees(learned: OperatorExamples, asked: OperatorInputs) -> np.ndarray:
-    """Return [R] seconds by trees on the logarithm of seconds over the roofline.
+    """Return [R] seconds by trees on the logarithm of seconds over the roofline, each group of
+    operators learned by itself.
 
     Args:
         learned: measured rows of other GPUs.
         asked: operators on a GPU of which nothing is known but the data sheet.
     """
-
-    def of_group(known: OperatorExamples, rows: OperatorInputs) -> np.ndarray:
+    seconds = np.full(len(asked.rows), np.nan)
+    left, right = error_groups(learned.inputs.rows), error_groups(asked.rows)
+    for group in range(len(ERROR_GROUPS)):
+        to_learn, to_price = np.flatnonzero(left == group), np.flatnonzero(right == group)
+        if not len(to_learn) or not len(to_price):
+            continue
+        known, rows = learned.take(to_learn), asked.take(to_price)
         target = np.log(known.seconds) - _roofline(known.inputs)
         data = lightgbm.Dataset(_roofline_and_waves(known.inputs), target)
-        model = lightgbm.train(TREES, data, TREE_COUNT)
-        found = np.asarray(model.predict(_roofline_and_waves(rows)), np.float64)
-        return np.exp(found + _roofline(rows))
-
-    return _by_group(learned, asked, of_group)
+        found = lightgbm.train(TREES, data, TREE_COUNT).predict(_roofline_and_waves(rows))
+        seconds[to_price] = np.exp(np.asarray(found, np.float64) + _roofline(rows))
+    return seconds

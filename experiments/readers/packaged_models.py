@@ -11,7 +11,7 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import onnx
@@ -19,7 +19,8 @@ import tyro
 
 import go_rl
 from experiments.experiment import Experiment
-from experiments.page_text import table_lines
+from experiments.page_text import Column
+from experiments.rows import rows_table
 from go_rl.core import NO_DIM, OpGraph, ReadError
 from go_rl.graphs.readers.onnx.structure import data_inputs
 
@@ -79,14 +80,14 @@ class Row:
 
     model: str
     opset: int
-    inputs: str
-    nodes: int
-    mflop: float
+    inputs: Annotated[str, Column("--input")]
+    nodes: Annotated[int, Column(form=",")]
+    mflop: Annotated[float, Column("MFLOP", ",.4g")]
     mbytes: float
     """Weights, in millions of bytes."""
-    plan_ms: float
+    plan_ms: Annotated[float, Column("plan, ms", ".4g")]
     """Latency of the plan that was found; NaN where there is none."""
-    shapes: str
+    shapes: Annotated[str, Column("shapes as run")]
     """Tensors whose shape is that of ONNX Runtime, of those compared."""
     said: str
     """Notes of the reader, or why the model is not read."""
@@ -185,11 +186,6 @@ def page(rows: Sequence[Row]) -> str:
     """Return the table as Markdown."""
     read = sum(row.nodes > 0 for row in rows)
     planned = sum(row.plan_ms == row.plan_ms for row in rows)
-    heads = ("model", "opset", "--input", "nodes", "MFLOP", "plan, ms", "shapes as run", "said")
-    cells = [
-        (row.model, str(row.opset), row.inputs, f"{row.nodes:,}", f"{row.mflop:,.4g}",
-         f"{row.plan_ms:.4g}", row.shapes, row.said) for row in rows
-    ]  # fmt: skip
     lines = [
         "# Models in Python packages\n",
         f"{read} of {len(rows)} models are read; {planned} are planned in {SECONDS:g} s on "
@@ -197,6 +193,6 @@ def page(rows: Sequence[Row]) -> str:
         "whose shape is that which ONNX Runtime computes on random inputs, of those that have a "
         "node of their own; values decide none of them. The FLOP are those of one call.\n",
         f"Packages: {', '.join(PACKAGES)}.\n",
-        *table_lines(heads, cells),
+        rows_table(rows, ("mbytes",)),
     ]
-    return "\n".join(lines) + "\n"
+    return "\n".join(lines)

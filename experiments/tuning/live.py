@@ -9,7 +9,7 @@ tvm, tuning and onnxruntime.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any, ClassVar
@@ -20,6 +20,7 @@ import tyro
 
 import go_rl
 from experiments.experiment import Experiment
+from experiments.page_text import grid_table
 from experiments.rows import grouped as rows_by
 from experiments.statistics import with_range
 from experiments.tuning.squeezenet_rivals import (
@@ -66,8 +67,6 @@ class Live(Experiment):
     """Of the schedulers."""
     core: int | None = None
     """Core that measures."""
-    finished: bool = False
-    """Tune nothing: report the runs of the folder that have had their minutes."""
     beside: str = "nothing else"
     """What else the machine does; the page says so."""
 
@@ -96,38 +95,24 @@ class Live(Experiment):
 def configs(options: Live) -> dict[str, TuneProgramsConfig]:
     """Return what is tuned how, by the name of its folder: seed by seed, all schedulers in turn."""
     plain = TuneProgramsConfig(minutes=options.minutes, core=options.core)
-    found = {
-        folder_name(name, seed): replace(plain, scheduler=name, seed=seed)
+    return {
+        f"{name}{SEED}{seed}" if seed else name: replace(plain, scheduler=name, seed=seed)
         for seed in options.seeds
         for name in options.schedulers
     }
-    if options.finished:
-        found = {name: each for name, each in found.items() if known_summary(options, name)}
-    return found
-
-
-def folder_name(scheduler: str, seed: int) -> str:
-    """Return the name of a run's folder."""
-    return scheduler if seed == 0 else f"{scheduler}{SEED}{seed}"
-
-
-def known_summary(options: Live, name: str) -> dict[str, Any] | None:
-    """Return the summary of a run that has had its minutes; None: there is none."""
-    path = options.folder / name / "tuned.json"
-    known = json.loads(path.read_text()) if path.exists() else {}
-    return known if known.get("config", {}).get("minutes", 0) >= options.minutes else None
 
 
 def tuned(options: Live, name: str) -> dict[str, Any]:
     """Return the summary of the tuned network; one that had its minutes is not tuned again."""
-    if known := known_summary(options, name):
-        return known
-    folder = options.folder / name
-    folder.mkdir(parents=True, exist_ok=True)
-    path = options.folder / "squeezenet.onnx"
-    onnx.save(onnx_network(), str(path))
-    go_rl.tune_programs(path, folder, configs(options)[name], report=print)
-    return json.loads((folder / "tuned.json").read_text())
+    folder, path = options.folder / name, options.folder / "squeezenet.onnx"
+    summary = folder / "tuned.json"
+    known = json.loads(summary.read_text()) if summary.exists() else {}
+    if known.get("config", {}).get("minutes", 0) < options.minutes:
+        folder.mkdir(parents=True, exist_ok=True)
+        onnx.save(onnx_network(), str(path))
+        go_rl.tune_programs(path, folder, configs(options)[name], report=print)
+        known = json.loads(summary.read_text())
+    return known
 
 
 def compared(options: Live) -> Times:
@@ -148,26 +133,19 @@ def compared(options: Live) -> Times:
 def _order(options: Live) -> str:
     """Latency while tuning."""
     curves = {name: read_curve(options.folder / name / "curve.csv") for name in configs(options)}
-    groups = grouped(curves)
-    means = {
-        name: [1e3 * mean_latency(curves[each], options.minutes) for each in runs]
-        for name, runs in groups.items()
+
+    def told(latency: Callable[[np.ndarray], float]) -> Callable[[Sequence[str]], str]:
+        return lambda runs: spread([1e3 * latency(curves[each]) for each in runs])
+
+    columns = {
+        f"after {share:.0%}, ms": told(lambda curve, s=share: at(curve, options.minutes * s))
+        for share in MOMENTS
     }
-    cells = [
-        [
-            name,
-            *(
-                spread([1e3 * at(curves[each], options.minutes * share) for each in runs])
-                for share in MOMENTS
-            ),
-            spread(means[name]),
-        ]
-        for name, runs in groups.items()
-    ]  # fmt: skip
-    heads = ["scheduler", *(f"after {share:.0%}, ms" for share in MOMENTS), "mean, ms"]
+    columns["mean, ms"] = told(lambda curve: mean_latency(curve, options.minutes))
     return (
         "\n## Order of the schedulers\n\nLatency as measured while tuning (sum of the best times), "
-        f"after shares of the minutes, and its mean over them.\n\n{markdown_table(heads, cells)}"
+        "after shares of the minutes, and its mean over them.\n\n"
+        f"{grid_table('scheduler', grouped(curves), columns)}"
     )
 
 

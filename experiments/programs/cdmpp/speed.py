@@ -104,14 +104,13 @@ def _page(runs: Runs, options: CdmppSpeed, found: dict[str, Metrics]) -> str:
     heads = ["", "parameters", "training samples/s", "ms of a processor for 400", "on the clock",
              "of XGBoost's", "load"]  # fmt: skip
     lines += table_lines(heads, rows)
-    return "\n".join([*lines, *training_lines(training), *operator_lines(operators), ""])
+    lines += training_lines(training) if training else []
+    lines += operator_lines(operators) if operators else []
+    return "\n".join([*lines, ""])
 
 
 def training_lines(found: Metrics) -> list[str]:
     """Return the section on training throughput."""
-    lines = ["", "## Training throughput", ""]
-    if not found:
-        return [*lines, "Not measured yet."]
     names = {"cdmpp": "CDMPP", "lstm": "recursive LSTM (Tiramisu)"}
     batches = {"cdmpp": 128.0, "lstm": found["lstm_batch"]}
     rows = [
@@ -119,7 +118,7 @@ def training_lines(found: Metrics) -> list[str]:
         for key, name in names.items()
     ]
     return [
-        *lines,
+        "", "## Training throughput", "",
         "Distinct programs a second of a processor, the best of three runs in turn, compilation",
         "apart; batches of up to 128 programs, which of the recursive LSTM must have one tree.",
         f"Ratio {found['cdmpp'] / found['lstm']:.1f} (published on a V100: 14,241 against 1,870, "
@@ -129,11 +128,10 @@ def training_lines(found: Metrics) -> list[str]:
 
 def operator_lines(found: Metrics) -> list[str]:
     """Return the section on a table of operators."""
-    lines = ["", "## Operators of a table", ""]
-    if not found:
-        return [*lines, "Not measured yet."]
     return [
-        *lines,
+        "",
+        "## Operators of a table",
+        "",
         f"{PRICED:,} distinct operators of a CSV file, linear layers and products, priced on "
         f"{DEVICE} by",
         "`go_rl.predict`, the file's reading and the intervals included: "
