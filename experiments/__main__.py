@@ -46,8 +46,8 @@ def main() -> None:
     if len(sys.argv) < 2 or sys.argv[1].startswith("-"):
         print(__doc__, *names(), sep="\n")
         return
-    script = script_of(sys.argv.pop(1))
-    script.main()
+    name = sys.argv.pop(1)
+    script_of(name).main(f"python -m experiments {name}")
 
 
 if __name__ == "__main__":

@@ -41,10 +41,11 @@ class Script(ABC):
         """Do what the script is for."""
 
     @classmethod
-    def main(cls) -> None:
-        """Run with the options of the command line; the script's docstring is the help."""
+    def main(cls, prog: str | None = None) -> None:
+        """Run with the options of the command line; the script's docstring is the help. ``prog``:
+        how the script was called, for the help."""
         words = inspect.getdoc(inspect.getmodule(cls))
-        tyro.cli(cls, description=words, config=(tyro.conf.FlagCreatePairsOff,)).run()
+        tyro.cli(cls, prog=prog, description=words, config=(tyro.conf.FlagCreatePairsOff,)).run()
 
     @property
     def name(self) -> str:

@@ -110,13 +110,15 @@ def rows_table(rows: Sequence[Any], without: Collection[str] = ()) -> str:
     """Return rows, at least one, as a Markdown table.
 
     A field annotated with a `Column` has its heading and format, others their name and six digits;
-    fields in ``without`` are left out.
+    text stands on the left. Fields in ``without`` are left out.
     """
     hints = get_type_hints(type(rows[0]), include_extras=True)
     columns = {name: _column(hint) for name, hint in hints.items() if name not in without}
-    heads = [column.heading or name for name, column in columns.items()]
+    heads = {name: column.heading or name for name, column in columns.items()}
+    kinds = get_type_hints(type(rows[0]))
+    words = tuple(head for name, head in heads.items() if kinds[name] is str)
     lines = ([shown(getattr(row, n), each.form) for n, each in columns.items()] for row in rows)
-    return markdown_table(heads, lines)
+    return markdown_table(list(heads.values()), lines, words)
 
 
 def run_name(words: str, *data: np.ndarray) -> str:

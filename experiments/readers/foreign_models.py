@@ -11,22 +11,24 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Annotated
 
 import tyro
 
 from experiments.experiment import Experiment
+from experiments.page_text import Column
 from experiments.readers import (
     foreign_keras,
     foreign_onnxruntime,
     foreign_sklearn,
     foreign_transformers,
 )
+from experiments.rows import rows_table
 from go_rl.core import OpGraph, ReadError
 from go_rl.core.errors import MissingDependencyError
 from go_rl.graphs.readers import load
-from go_rl.report.text_table import markdown_table
 
 INSTALL = (
     "pip install --target GENERATORS onnx onnxruntime scikit-learn skl2onnx onnxmltools pandas"
@@ -93,22 +95,22 @@ class Row:
     """One model."""
 
     model: str
-    kind: str
+    kind: Annotated[str, Column("written by")]
     outcome: str
     """``read``, or ``refused``."""
     options: str
     """Those that the refusals before led to."""
     nodes: int
-    mflop: float
-    mbytes: float
+    mflop: Annotated[float, Column("MFLOP", ".4g")]
+    mbytes: Annotated[float, Column("MB", ".4g")]
     """Read and written, in millions."""
     source: str
     """The model it is derived from."""
-    flop_ratio: float
+    flop_ratio: Annotated[float, Column("FLOP / source", ".3f")]
     """FLOP over those of the source; NaN without one."""
     beyond: str
     """Operators of other domains than ONNX's own, with their counts."""
-    notes: str
+    notes: Annotated[str, Column("said")]
     """Sentences of the reader; the last refusal of a model that is refused."""
 
 
@@ -222,17 +224,8 @@ def page(rows: list[Row], failed: Mapping[str, str]) -> str:
         f"(every size {SIZE}). FLOP of {len(ratios)} derived models over those of their sources: "
         f"{min(ratios, default=1):.3f} to {max(ratios, default=1):.3f}.\n",
     ]
-    table = []
-    for row in rows:
-        ratio = f"{row.flop_ratio:.3f}" if row.source else ""
-        notes = row.notes if len(row.notes) <= 300 else f"{row.notes[:300]} …"
-        cells = (row.model, row.kind, row.outcome, row.options, row.nodes, f"{row.mflop:.4g}",
-                 f"{row.mbytes:.4g}", ratio, notes)  # fmt: skip
-        table.append([str(cell).replace("|", "/") for cell in cells])
-    heads = ["model", "written by", "outcome", "options", "nodes", "MFLOP", "MB", "FLOP / source",
-             "said"]  # fmt: skip
-    words = ("written by", "outcome", "options", "said")
-    lines += markdown_table(heads, table, words).splitlines()
+    said = [replace(row, notes=_short(row.notes)) for row in rows]
+    lines += rows_table(said, ("source", "beyond")).splitlines()
     kinds = {part.split(" ")[0] for row in rows for part in row.beyond.split(", ") if part}
     lines.append(
         f"\nOperators beyond ONNX's own domain ({len(kinds)}): {', '.join(sorted(kinds))}."
@@ -241,3 +234,9 @@ def page(rows: list[Row], failed: Mapping[str, str]) -> str:
         lines += ["\nNot written by their own exporters:\n"]
         lines += [f"- {model}: {why}" for model, why in failed.items()]
     return "\n".join(lines) + "\n"
+
+
+def _short(notes: str) -> str:
+    """Notes as a cell of a table."""
+    text = notes.replace("|", "/")
+    return text if len(text) <= 300 else f"{text[:300]} …"
