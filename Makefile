@@ -85,7 +85,7 @@ clean:
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(RESNET): $(STAMP)
-	$(BIN)/python -m go_rl.graphs.zoo.resnet50 $@
+	$(BIN)/python -m experiments.readers.resnet50 $@
 
 # The package is installed in place: only new requirements call for a new installation. All cores
 # compile to bytecode, where pip uses one; some files are no Python 3, and never imported.

@@ -18,7 +18,7 @@ from experiments.experiment import Script
 from experiments.tuning.networks import NETWORKS, tunable_operators
 from go_rl.costs.programs.measure.collect import collect_programs
 from go_rl.costs.programs.workloads import TensorTask
-from go_rl.costs.timing.config import CollectConfig, ProgramsConfig, SamplingConfig, TimingConfig
+from go_rl.costs.timing.config import ProgramsConfig, ProgramTiming
 
 CODEGEN = "x86-64-v4"
 TOGETHER = 25
@@ -44,12 +44,12 @@ class RecordPools(Script):
         for network in self.networks:
             for task in tunable_operators(network):
                 tasks.setdefault(task, network)
-        measure = CollectConfig(
-            core=self.core, timeout=20.0, timing=TimingConfig(visits=4, least_calls=3)
-        )
-        config = ProgramsConfig(candidates=TOGETHER, codegen=(CODEGEN,), measure=measure)
+        config = ProgramsConfig(
+            candidates=TOGETHER, codegen=(CODEGEN,), core=self.core, timeout=20.0,
+            timing=ProgramTiming(visits=4, least_calls=3, together=200),
+        )  # fmt: skip
         self.folder.mkdir(parents=True, exist_ok=True)
         for seed in range(-(-self.candidates // TOGETHER)):
-            drawn = replace(config, measure=replace(measure, sampling=SamplingConfig(seed=seed)))
+            drawn = replace(config, seed=seed)
             made = collect_programs(self.folder, drawn, partial(print, flush=True), tasks)
             print(f"{(seed + 1) * TOGETHER} candidates of each: {made} measured now", flush=True)

@@ -7,7 +7,7 @@ they learned from (section 5.3).
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,7 +16,7 @@ from go_rl.core import TrainingError
 from go_rl.core.files.run_lock import exclusive
 from go_rl.core.hardware.processor import own_target
 from go_rl.core.ranges import Range, check_ranges
-from go_rl.costs.timing.config import FEW_VISITS, CollectConfig, ProgramsConfig, SamplingConfig
+from go_rl.costs.timing.config import FEW_VISITS, ProgramsConfig, ProgramTiming, SamplingConfig
 
 if TYPE_CHECKING:
     from go_rl.costs.programs.learn.code_trees import CodeTrees
@@ -61,10 +61,10 @@ class CalibrateProgramsConfig:
 
     def measuring(self, level: str) -> ProgramsConfig:
         """Return the configuration of the measurement for a level of x86-64."""
-        measure = CollectConfig(
-            core=self.core, sampling=SamplingConfig(seed=self.seed), timing=FEW_VISITS
-        )
-        return ProgramsConfig(candidates=self.candidates, codegen=(level,), measure=measure)
+        return ProgramsConfig(
+            candidates=self.candidates, codegen=(level,), core=self.core, seed=self.seed,
+            timing=ProgramTiming(**asdict(FEW_VISITS)),
+        )  # fmt: skip
 
 
 @dataclass(frozen=True)

@@ -118,3 +118,43 @@ def test_wrong_element_types_are_one_line(command, operators, words, said):
     assert found.code == 2
     assert said in found.err
     assert len(found.err.splitlines()) == 1
+
+
+def test_small_networks_are_host_bound_on_all_devices_alike(command):
+    """One host for all: a newer device is never behind an older one by its host."""
+    found = command("predict", "zoo:bert-tiny", "--device", "all", "--json").document["devices"]
+    ms = {each["device"]: each["latency_ms"] for each in found}
+    assert ms["h100"] <= ms["t4"]
+    assert ms["h200"] <= ms["t4"]
+    assert all(each["host_ms"] <= 1.001 * each["latency_ms"] for each in found)
+    assert all(each["low_ms"] < each["latency_ms"] < each["high_ms"] for each in found)
+    fast = next(each for each in found if each["device"] == "h100")
+    assert fast["host_bound"]
+    printed = command("predict", "zoo:bert-tiny", "--device", "all").out
+    assert "low ms" in printed
+    assert "bound by" in printed
+
+
+def test_predict_prices_a_network(command):
+    found = command("predict", "zoo:bert-tiny", "--device", "tesla-t4", "--json")
+    assert (found.code, found.err) == (0, "")
+    document = found.document
+    each = document["operators"]
+    alone = sum(row["latency_ms"] for row in each)
+    assert 0.3 * alone < document["latency_ms"] < alone, "the host is ahead, or all there is"
+    assert 0 < document["low_ms"] < document["latency_ms"] < document["high_ms"]
+    softmax = [row for row in each if row["op"] == "softmax"]
+    assert len(softmax) == 2
+    assert all(row["batch"] == 8 * 2 * 128 and row["width"] == 128 for row in softmax)
+    eager = command(
+        "predict", "zoo:bert-tiny", "--device", "tesla-t4", "--fusion", "none", "--json"
+    )
+    assert eager.document == go_rl.predict("zoo:bert-tiny", "t4", fusion="none").to_json()
+    assert len(eager.document["operators"]) > len(each)
+    assert eager.document["latency_ms"] > document["latency_ms"]
+
+
+def test_a_network_prints_its_kernels_and_ranks_devices(command):
+    out = command("predict", "zoo:bert-tiny", "--device", "h100", "--fusion", "none").out
+    assert "layer norm" in out
+    assert "next: go-rl predict zoo:bert-tiny --fusion none --device all" in out

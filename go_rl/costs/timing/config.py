@@ -165,43 +165,64 @@ class ChoiceConfig:
 
 
 @dataclass(frozen=True)
+class ProgramTiming(TimingConfig):
+    """When a measurement is good enough (docs/kernels.md)."""
+
+    together: int = 64
+    """Programs, at most, that are visited in turn."""
+
+
+@dataclass(frozen=True)
 class ProgramsConfig:
-    """Configuration of measuring programs, and their selection."""
+    """Which programs are measured, and how."""
 
     data_set: str = ""
-    """Name of a data set (`go_rl.costs.programs.measure.program_sets`) that says tasks, candidates,
-    their level of x86-64 and seeds, in place of the settings here; "": these count."""
+    """Name of a data set that says networks, tasks, candidates, level and seeds: programs-3."""
     networks: tuple[str, ...] = NETWORKS
-    """Graphs of the zoo."""
+    """Graphs of the zoo, with spaces between."""
     candidates: int = 32
-    """Random candidates (TVM's schedules) of each tensor task and target, at most."""
+    """Random candidates (TVM's schedules) of each tensor task and level, at most."""
     codegen: tuple[str, ...] = ("x86-64-v3", "x86-64-v4")
     """Levels of x86-64 that each is compiled for. They are targets of the code: the processor is
     the one that runs it."""
     memory: float = 8e9
     """Bytes that the worker's process may address."""
     build_core: int | None = None
-    """Core that builds programs, ahead of those that are measured, and yields to any other process
-    there. Default: the core that measures. Another one builds meanwhile, but reads memory and
-    shares a cache."""
+    """Core that builds programs, and yields to any other process there. Default: the core that
+    measures. Another one builds meanwhile, but reads memory and shares a cache."""
     most_seconds: float = 1.0
     """Seconds that one run of a program may take; a slower one is not timed, and its record says
     so."""
+    target: str = field(default_factory=own_target)
+    """Name of this machine, with one core, in the records; by default its processor's."""
+    core: int | None = None
+    """Core that measures. Default: the last one that this process may use."""
+    round: int = 0
+    """Number of the repetition of the whole measurement."""
+    timeout: float = 30.0
+    """Seconds that a program may take, compilation included."""
+    most_flops: float = 4e9
+    """FLOP of a task, beyond which it is left out."""
+    seed: int = 0
+    """Random seed of the schedules."""
     choice: ChoiceConfig = field(default_factory=ChoiceConfig)
-    measure: CollectConfig = field(default_factory=CollectConfig)
-    """Measurement settings; those read are target, core, round, time-out, timing, and of
-    ``sampling`` the seed and the most FLOP of a task."""
+    timing: ProgramTiming = field(default_factory=ProgramTiming)
 
     def __post_init__(self) -> None:
         check_ranges(
-            self,
-            "measure",
-            TrainingError,
-            candidates=COUNT,
-            most_seconds=POSITIVE,
+            self, "measure", TrainingError, candidates=COUNT, most_seconds=POSITIVE,
             memory=Range(1e9),
-        )
+        )  # fmt: skip
         if not self.networks or not self.codegen:
             raise TrainingError("measure: name at least one network and one level of x86-64")
         if self.data_set and self.choice.choose != "all":
             raise TrainingError("measure: choose is for networks; a data set says what is measured")
+        self.measure  # noqa: B018 - what all measurements share is checked there
+
+    @property
+    def measure(self) -> CollectConfig:
+        """What all measurements share."""
+        return CollectConfig(
+            target=self.target, core=self.core, round=self.round, timeout=self.timeout,
+            sampling=SamplingConfig(most_flops=self.most_flops, seed=self.seed), timing=self.timing,
+        )  # fmt: skip

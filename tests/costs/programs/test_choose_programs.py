@@ -36,7 +36,7 @@ def drawn() -> dict[Drawing, list[DrawnNest]]:
 
 
 def config(**choice: Any) -> ProgramsConfig:
-    return ProgramsConfig(schedules=2, choice=ChoiceConfig(**choice))
+    return ProgramsConfig(candidates=2, choice=ChoiceConfig(**choice))
 
 
 def test_by_kmeans_a_task_of_each_cluster_is_measured_whole():
