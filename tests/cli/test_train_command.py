@@ -77,7 +77,7 @@ def begun(monkeypatch):
         ("[]", "odd.json: must be a JSON object with the fields of a training run"),
         ('{"udpates": 3}', "odd.json: unknown field 'udpates'; did you mean 'updates'?"),
         ('{"ppo": {"clipp": 3}}', "odd.json: ppo: unknown field 'clipp'; did you mean 'clip'?"),
-        ('{"updates": -1}', "updates must be >= 0"),
+        ('{"updates": -1}', "updates must be >= 1"),
         ('{"decide": [["placment"]]}', "unknown decision 'placment'; did you mean 'placement'?"),
     ],
 )
