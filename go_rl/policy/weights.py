@@ -39,7 +39,7 @@ class Weights:
     """Model card: zoo version, training configuration, validation curve, notes."""
 
     def __repr__(self) -> str:
-        return f"<Weights {self.name!r} of a {self.agent.config.kind} policy>"
+        return f"<Weights {self.name!r}, policy {self.agent.config.kind}>"
 
 
 def save_weights(weights: Weights, path: str | Path) -> None:
