@@ -7,7 +7,7 @@ from abc import ABC
 from dataclasses import dataclass, fields
 from typing import ClassVar, Literal, get_args
 
-from go_rl.core import Objective, PolicyError
+from go_rl.core import GoRLError, Objective, PolicyError
 from go_rl.core.errors import nearest
 
 MAX_CHIPS = 64
@@ -23,7 +23,7 @@ CONTROLS: tuple[str, ...] = get_args(Control)
 SHIPPED_NAMES = {Objective.RING: "orders-1.0", Objective.MAKESPAN: "dispatch-2.5"}
 """Weights of ``--method policy``, by objective."""
 SHIPPED_CHIPS = "chips-1.0"
-"""Weights of ``--method policy-placement``."""
+"""Weights of a ring policy, which places chips: ``--weights chips-1.0``."""
 MOST = {"sage_layers": 64, "attention_layers": 64, "iterations": 64}
 """Largest values of what a network repeats; a damaged file may ask for billions."""
 WIDEST = 1 << 16
@@ -165,10 +165,10 @@ def check_control(control: str | None) -> None:
         )
 
 
-def check_solver_mode(mode: str) -> None:
-    """Raise a `PolicyError` unless the solver handles placements so."""
+def check_solver_mode(mode: str, error: type[GoRLError] = PolicyError) -> None:
+    """Raise an error unless the solver handles placements so."""
     if mode not in SOLVER_MODES:
-        raise PolicyError(
+        raise error(
             f"solver must be one of {', '.join(SOLVER_MODES)}, not {mode!r}"
             f"{nearest(mode, SOLVER_MODES)}"
         )

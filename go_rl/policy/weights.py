@@ -1,6 +1,6 @@
 """Trained weights of policies, each a file of `go_rl.runtime.saved_model`.
 
-A name such as ``partition-1.1`` is interface-major, weights-minor: files of another major are
+A name such as ``orders-1.0`` is interface-major, weights-minor: files of another major are
 refused, files of another minor hold other numbers for the same network.
 """
 

@@ -13,7 +13,7 @@ from go_rl.core.optimizer import Milestone
 from go_rl.objectives.common.tiny_problem import tiny_problem
 from go_rl.objectives.kits import kit_of
 
-NOTHING_TO_WARM = ("exact", "policy", "policy-placement", "dispatch-search", "hdp")
+NOTHING_TO_WARM = ("exact", "policy", "dispatch-search", "hdp")
 """Methods that compile nothing of their own; a policy is compiled for a graph's size, later."""
 MOMENT_SECONDS = 2.0
 """Compiling or loading for so long is not announced."""

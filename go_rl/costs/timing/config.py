@@ -221,7 +221,7 @@ class ProgramsConfig:
 
     @property
     def measure(self) -> CollectConfig:
-        """What all measurements share."""
+        """Configuration that all measurements share."""
         return CollectConfig(
             target=self.target, core=self.core, round=self.round, timeout=self.timeout,
             sampling=SamplingConfig(most_flops=self.most_flops, seed=self.seed), timing=self.timing,

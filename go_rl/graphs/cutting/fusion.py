@@ -171,13 +171,7 @@ def _fuse(a, priority, visits, place):
             if count < 0:
                 continue
             _merge(at, who, first, last, seen, search, moved)
-            # Join the member lists and sums of both.
-            after[tail[first]] = head[last]
-            tail[first] = tail[last]
-            member = head[last]
-            while member != NOBODY:
-                group[member] = first
-                member = after[member]
+            _join_members(kernels, tail, first, last)
             size[first] += size[last]
             heavy[first] += heavy[last]
             tensors[first] += tensors[last] - 1
@@ -186,6 +180,19 @@ def _fuse(a, priority, visits, place):
     for node in range(n):
         leader[node] = lowest[group[node]]
     return leader
+
+
+@njit(cache=True, nogil=True)
+@no_type_check
+def _join_members(kernels, tail, first, last):
+    """Append the members of root ``last`` to those of root ``first``."""
+    group, head, after = kernels
+    after[tail[first]] = head[last]
+    tail[first] = tail[last]
+    member = head[last]
+    while member != NOBODY:
+        group[member] = first
+        member = after[member]
 
 
 @njit(cache=True, nogil=True)

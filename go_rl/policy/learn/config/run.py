@@ -22,10 +22,10 @@ from go_rl.graphs.cutting.colocation import check_colocation
 from go_rl.graphs.zoo.index import TRAINED
 from go_rl.policy.config import (
     SHIPPED_CHIPS,
-    SOLVER_MODES,
     NodesPolicyConfig,
     PolicyConfig,
     RingPolicyConfig,
+    check_solver_mode,
 )
 from go_rl.policy.learn.config.learner import PPOConfig
 
@@ -211,11 +211,7 @@ class RingTrainConfig(TrainConfig):
     def check_own_fields(self) -> None:
         """Check the fields of this policy's configuration."""
         check_ranges(self, "train", TrainingError, samples=Range(2))
-        if self.solver not in SOLVER_MODES:
-            raise TrainingError(
-                f"train: solver must be one of {', '.join(SOLVER_MODES)}, not {self.solver!r}"
-                f"{nearest(self.solver, SOLVER_MODES)}"
-            )
+        check_solver_mode(self.solver, TrainingError)
         for rules in self.rules:
             if rules not in RULE_SETS:
                 raise TrainingError(

@@ -41,7 +41,7 @@ ATTEMPTS = 2
 
 
 @dataclass(frozen=True)
-class _Job:
+class _Assignment:
     """A task that a worker has."""
 
     target: str
@@ -56,7 +56,7 @@ class _Jobs:
     """Tasks on several processors: by number, and how often each was tried."""
 
     waiting: dict[str, deque[tuple[int, int]]]
-    running: dict[Any, _Job] = field(default_factory=dict)
+    running: dict[Any, _Assignment] = field(default_factory=dict)
     found: dict[str, dict[int, TaskOutcome]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -66,12 +66,12 @@ class _Jobs:
         """Whether an outcome is missing."""
         return any(len(found) < tasks for found in self.found.values())
 
-    def keep(self, job: _Job, outcome: TaskOutcome) -> None:
+    def keep(self, job: _Assignment, outcome: TaskOutcome) -> None:
         """Take an outcome."""
         if job.target in self.found:
             self.found[job.target][job.number] = outcome
 
-    def again(self, job: _Job) -> None:
+    def again(self, job: _Assignment) -> None:
         """Have another worker try, or give up."""
         if job.target in self.waiting and job.attempt < ATTEMPTS:
             self.waiting[job.target].appendleft((job.number, job.attempt + 1))
@@ -180,7 +180,7 @@ class RayMeasurer:
                 return
             number, attempt = jobs.waiting[target].popleft()
             reference = worker.measure.remote([tasks[number]], config, {})
-            jobs.running[reference] = _Job(target, number, attempt, worker, time.monotonic())
+            jobs.running[reference] = _Assignment(target, number, attempt, worker, time.monotonic())
 
     def _collect(self, jobs: _Jobs, config: CollectConfig) -> None:
         """Wait for the next answer, and give up on workers that are lost or silent."""
