@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, field
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, ClassVar, Protocol, runtime_checkable
 
 from go_rl.core.errors import SearchError
 from go_rl.core.evaluation import proved_optimal
@@ -95,6 +95,23 @@ class Resumable(Protocol):
 
     def with_memory(self, memory: dict[str, Any]) -> Optimizer:
         """Return the same method, which keeps its state in ``memory`` and goes on from there."""
+        ...
+
+
+@runtime_checkable
+class Learned(Protocol):
+    """An `Optimizer` with a policy, a dataclass: both fields can be replaced."""
+
+    __dataclass_fields__: ClassVar[dict[str, Any]]
+
+    @property
+    def agent(self) -> Any:
+        """The policy; None: the one that ships."""
+        ...
+
+    @property
+    def control(self) -> str | None:
+        """Control arm that decides in the policy's place; see `go_rl.policy.controls`."""
         ...
 
 

@@ -29,6 +29,7 @@ from go_rl.core import (
 )
 from go_rl.core.errors import nearest
 from go_rl.core.objective import OF_LINKS
+from go_rl.core.optimizer import Learned
 from go_rl.costs.models import ProblemOptions, make_problem, named_cost
 from go_rl.costs.models.registry import cost_identity
 from go_rl.graphs.zoo import SPLITS, zoo_entry, zoo_names
@@ -218,7 +219,6 @@ def _named_methods(
     # Imported only now: the policies bring JAX.
     from go_rl.compare.benchmark.methods import learned_methods
     from go_rl.compare.portfolio import METHODS
-    from go_rl.compare.portfolio.portfolio import has_policy
     from go_rl.policy.controls import controlled_name
 
     known = {**METHODS[objective]} | learned_methods(objective)
@@ -235,7 +235,7 @@ def _named_methods(
         factory = known[name]
         if config.weights is not None:
             factory = _starting_from(config.weights, factory, objective)
-        if not has_policy(known[name]()):
+        if not isinstance(known[name](), Learned):
             make[name] = factory
             continue
         policies.append(name)

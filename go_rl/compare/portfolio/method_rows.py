@@ -13,7 +13,7 @@ from go_rl.core.unit_text import NOTHING, Unit, number_text, percent, unit_for
 
 HEURISTIC = "greedy"
 """The compiler heuristic of the ring and of max-load."""
-BASELINES = {"one-device": "one device", "default": "default", HEURISTIC: "heuristic"}
+REFERENCES = {"one-device": "one device", "default": "default", HEURISTIC: "heuristic"}
 """The methods of reference plans, those that count first, and their heads: the best single device,
 the framework's default or the compiler heuristic."""
 
@@ -54,7 +54,7 @@ def rows(plans: Sequence[Plan], bound: float) -> list[Row]:
 
 
 def _reference(usable: Collection[str]) -> str:
-    return next((name for name in BASELINES if name in usable), "")
+    return next((name for name in REFERENCES if name in usable), "")
 
 
 def reference_name(table: Sequence[Row]) -> str:
@@ -83,7 +83,7 @@ def headings(unit: Unit, objective: str, reference: str = "") -> tuple[str, ...]
     """Return the printed column heads for an objective; ``reference`` names the reference plan."""
     traits = Objective(objective).traits
     usual = "default" if traits.is_replayed else HEURISTIC
-    rival = BASELINES[reference or usual]
+    rival = REFERENCES[reference or usual]
     chips = ("effective chips",) if traits.is_pipeline else ()
     return ("method", f"{traits.value_name} [{unit[1]}]", "iterations/s", f"vs {rival}",
             "gap to bound", *chips, "samples", "seconds", "status")  # fmt: skip

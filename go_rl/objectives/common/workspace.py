@@ -9,7 +9,7 @@ from typing import Protocol
 import numpy as np
 from jaxtyping import Bool, Int16, Int64
 
-from go_rl.core import Evaluation, Problem, Status
+from go_rl.core import Evaluation, Plan, Problem, Status
 from go_rl.core.decisions import Decisions, Legalized, Proposals, Scored
 from go_rl.core.evaluation import failed
 
@@ -59,6 +59,11 @@ class Workspace(ABC):
     @abstractmethod
     def detail(self, decisions: Decisions, row: int = 0) -> Evaluation:
         """Evaluate one plan in full."""
+
+    def on(self, device: Int16[np.ndarray, "B N"], like: Plan | None = None) -> Decisions:
+        """Return plans on devices [B, N], with the order and kernels of a plan where the objective
+        has these; without one, operators in topological order, fused greedily."""
+        return Decisions(device)
 
     @abstractmethod
     def with_copies(self, decisions: Decisions) -> Decisions:

@@ -7,7 +7,7 @@ from functools import cached_property, lru_cache
 import numpy as np
 from jaxtyping import Bool, Int, Int16, Int64
 
-from go_rl.core import FREE, Problem, Status
+from go_rl.core import FREE, Plan, Problem, Status
 from go_rl.core.decisions import Decisions, Legalized, Proposals, Scored
 from go_rl.core.errors import name_difference, name_largest
 from go_rl.core.evaluation import STATUS_CODES, Evaluation
@@ -110,6 +110,12 @@ class MakespanWorkspace(PlanningWorkspace):
         if priority is not None and "schedule" in decisions:
             ranked = priority.astype(np.int64)
         return Decisions(placed, ranked, leader)
+
+    def on(self, device: Int16[np.ndarray, "B N"], like: Plan | None = None) -> Decisions:
+        same = np.ones(device.shape, np.int64)
+        order = None if like is None or like.priority is None else same * like.priority
+        fused = like is None or like.fusion_group is not None
+        return self.decisions(device, order, same if fused else None)
 
     def prepare(self) -> None:
         """Build what `legalize` needs: classes, pins, the fuser."""

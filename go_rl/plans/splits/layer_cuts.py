@@ -17,13 +17,11 @@ from jaxtyping import Float64, Int16, Int64
 
 from go_rl.compare.portfolio import Result, run, summarise
 from go_rl.core import Budget, Plan, Problem, Progress, SplitError, Status, with_bound
-from go_rl.core.decisions import Decisions
 from go_rl.graphs.cutting.layer_blocks import BEFORE, ELSEWHERE, layer_blocks
 from go_rl.objectives.common.incumbent import Incumbent, finish_plan
 from go_rl.objectives.common.workspace import Workspace
 from go_rl.objectives.kits import kit_of
 from go_rl.objectives.makespan.choices import NOWHERE
-from go_rl.objectives.makespan.workspace import MakespanWorkspace
 from go_rl.plans.splits.broken_rules import broken_rules
 from go_rl.plans.splits.judge import split_decisions
 from go_rl.plans.splits.split import SplitContext, split_of
@@ -130,10 +128,7 @@ class _Search:
         fresh = [each for each in dict.fromkeys(cuts) if each not in self.seen]
         for first in range(0, len(fresh), BATCH):
             part = fresh[first : first + BATCH]
-            rows = self.devices(part)
-            decisions = Decisions(rows)
-            if isinstance(self.workspace, MakespanWorkspace):
-                decisions = self.workspace.decisions(rows, None, np.ones(rows.shape, np.int64))
+            decisions = self.workspace.on(self.devices(part))
             seconds: Float64[np.ndarray, "C"] = self.workspace.evaluate(decisions).seconds
             self.seen.update(zip(part, seconds.tolist(), strict=True))
             self.progress.samples += len(part)

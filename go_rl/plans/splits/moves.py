@@ -8,12 +8,10 @@ import numpy as np
 from jaxtyping import Int16, Int64
 
 from go_rl.core import FREE, OpGraph, Plan
-from go_rl.core.decisions import Decisions
 from go_rl.core.evaluation import finite
 from go_rl.graphs.cutting.layers import layer_names
 from go_rl.objectives.common.workspace import Workspace
 from go_rl.objectives.makespan.choices import NOWHERE
-from go_rl.objectives.makespan.workspace import MakespanWorkspace
 from go_rl.plans.splits.broken_rules import broken_rules
 from go_rl.plans.splits.split import Split, listed_nodes
 
@@ -144,14 +142,7 @@ def _priced(workspace: Workspace, plan: Plan, rows: Int16[np.ndarray, "C N"]) ->
     found = []
     for first in range(0, len(rows), BATCH):
         part = rows[first : first + BATCH]
-        decisions = Decisions(part)
-        if isinstance(workspace, MakespanWorkspace):
-            like = np.ones(part.shape, np.int64)
-            order = None if plan.priority is None else like * plan.priority
-            decisions = workspace.decisions(
-                part, order, None if plan.fusion_group is None else like
-            )
-        found.append(workspace.evaluate(decisions).seconds)
+        found.append(workspace.evaluate(workspace.on(part, plan)).seconds)
     return np.concatenate(found)
 
 
