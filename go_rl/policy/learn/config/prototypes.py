@@ -42,6 +42,9 @@ class PrototypeTrainConfig(RunConfig, ABC):
     """Problems from whose known results the choice is learned; None: all."""
     choices: int = 1500
     """Updates of the network's choice among the prototypes, from their known results."""
+    listwise: float = 0.5
+    """Share of these updates, the first, that learn which prototypes are good at all, by listwise
+    cross-entropy; the others lower the regret of the best of k."""
     updates: int = 300
     """Updates of choice and offsets together, with rollouts; 0: offsets stay zero."""
     problems: int = 16
@@ -66,6 +69,8 @@ class PrototypeTrainConfig(RunConfig, ABC):
             updates=NOT_NEGATIVE, weight_decay=NOT_NEGATIVE, max_nodes=COUNT, rollouts=COUNT,
             candidates=COUNT, judged=COUNT, problems=COUNT, learning_rate=POSITIVE, examples=COUNT,
         )  # fmt: skip
+        if not 0 <= self.listwise <= 1:
+            raise TrainingError(f"train: listwise must be from 0 to 1, not {self.listwise}")
         for name in self.cost:
             check_cost(name)
         if not (self.generated or self.zoo or self.graphs):

@@ -1,10 +1,10 @@
 """Learning to choose among prototypes from their known results: no rollouts, thousands of updates.
 
-The first half of the updates learns which prototypes are good at all: preferences are to be a soft
-minimum of the regrets (listwise cross-entropy). Then for each ``k`` the expected regret of the best
-of the first k samples is lowered, by the score function over the order in which prototypes are
-drawn; the mean of the other orders of the same problem is the baseline (Kool, van Hoof, Welling
-2019).
+The first updates (`PrototypeTrainConfig.listwise`) learn which prototypes are good at all:
+preferences are to be a soft minimum of the regrets (listwise cross-entropy). Then for each ``k``
+the expected regret of the best of the first k samples is lowered, by the score function over the
+order in which prototypes are drawn; the mean of the other orders of the same problem is the
+baseline (Kool, van Hoof, Welling 2019).
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ def learn_choice(
         rng, params = np.random.default_rng((config.seed, update)), now["params"]
         chosen = rng.choice(len(examples), config.problems, p=share / share.sum())
         key = jax.random.key(int(rng.integers(1 << 31)))
-        best_of = () if 2 * update <= config.choices else config.best_of
+        best_of = () if update <= config.listwise * config.choices else config.best_of
         found = [
             _slope(agent.policy, best_of, params, *_arrays(examples[i]), one)
             for i, one in zip(chosen, jax.random.split(key, len(chosen)), strict=True)

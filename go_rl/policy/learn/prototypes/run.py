@@ -133,7 +133,7 @@ class _Run:
         best = np.array([known[p.name].seconds[0] for p in judges])
         seconds = table.completed(judges, self.source, best, self.tell, "candidates on problems")
         regret = regrets(seconds, best)
-        kept = range(min(len(given), config.policy.prototypes))
+        kept = range(len(given) if len(given) < config.policy.prototypes else 0)
         cover = greedy_cover(regret, even_shares(judges), config.policy.prototypes, kept)
         for k in sorted({*config.best_of, len(cover)}):
             mean = float(even_shares(judges) @ regret[:, cover[:k]].min(axis=1))
