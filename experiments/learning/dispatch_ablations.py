@@ -114,7 +114,7 @@ class DispatchAblations(Experiment):
         )  # fmt: skip
         return DispatchTrainConfig(
             name="ablation", seed=seed, generated=500, rollouts=256, candidates=100, judged=160,
-            examples=160, choices=150, updates=0, learning_rate=2e-3, max_nodes=6000,
+            examples=160, choices=150, updates=0, learning_rate=2e-3,
             policy=policy, finds=str(self.finds),
         )  # fmt: skip
 

@@ -78,8 +78,7 @@ class PriceTable:
         most = {p.name: s * np.exp(WORST) for p, s in zip(problems, best.tolist(), strict=True)}
         missing = [problem for problem in problems if problem.name not in self._rows]
         for i, problem in enumerate(missing):
-            plans = source.plans(problem)
-            assert plans is not None, problem.name  # it was searched
+            plans = source.searched(problem)
             self._rows[problem.name] = priced(plans, self.deviations, most[problem.name])
             self._count(len(self.deviations))
             if visit is not None:

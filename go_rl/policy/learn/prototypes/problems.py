@@ -167,6 +167,20 @@ class ProblemSource:
             raise TrainingError(f"train: {problem.name}: {error}") from error
         return found if found.decides and found.units.num_units > 1 else None
 
+    def searched(self, problem: PrototypeProblem) -> PrototypePlans:
+        """Return a problem of which a search is known.
+
+        Raises:
+            TrainingError: it has more nodes than this run takes: the search is another run's.
+        """
+        found = self.plans(problem)
+        if found is None:
+            raise TrainingError(
+                f"train: {problem.name} was searched by a run with another max_nodes than "
+                f"{self._config.max_nodes:,}; give the same one, or another folder of searches"
+            )
+        return found
+
 
 def _given(problem: PrototypeProblem) -> tuple[Hardware, ProblemOptions]:
     """Hardware and options."""

@@ -186,9 +186,7 @@ class _Run:
     def _padded(self, problem: PrototypeProblem) -> Padded:
         path = self._seen(problem)
         if not path.exists():
-            plans = self.source.plans(problem)
-            assert plans is not None
-            self._see(problem, plans)
+            self._see(problem, self.source.searched(problem))
         return pad(_observation(path))
 
     def _with_offsets(self, agent: Agent, taught: Sequence[PrototypeProblem]) -> Agent:
@@ -197,9 +195,7 @@ class _Run:
 
         @lru_cache(KEPT)
         def plans(i: int) -> PrototypePlans:
-            found = self.source.plans(taught[i])
-            assert found is not None
-            return found
+            return self.source.searched(taught[i])
 
         makers = [lambda i=i: plans(i) for i in range(len(taught))]
         kept = Kept(self.folder / MOVING)
