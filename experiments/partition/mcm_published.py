@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
+from pathlib import Path
 from typing import Literal
 
 import numpy as np
@@ -68,6 +69,10 @@ class McmPublished(Experiment):
     """Plans of each run."""
     seeds: int = 3
     """Runs of each method on each graph."""
+
+    @property
+    def stem(self) -> Path:
+        return super().stem if self.split == "validation" else self.out / "mcm_published_test"
 
     @property
     def graphs(self) -> tuple[str, ...]:
