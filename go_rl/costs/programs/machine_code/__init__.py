@@ -1,0 +1,1 @@
+"""Machine code of tensor programs: instructions, how often each runs, bounds of the time."""
