@@ -44,8 +44,8 @@ TITLES = {"flags": "Flags", "tiles": "Tilings"}
 HEAD = """# Ranking configurations of kernels
 
 APE: what the configurations chosen lose, in percent of the best measured ones; kernels that were \
-not learned from, in five folds (seed {seed}). *mse* to *weighted*: {members} networks of {steps} \
-updates.
+not learned from, in five folds (seed {seed}). *mse* to *weighted*: {members} networks of \
+{updates} updates.
 """
 TOTALS = {"all kernels": 1, "Kendall's tau": 2, "seconds": 1}
 """Numbers of all groups together with their decimals: time lost, Kendall's tau (NaN for what does
@@ -68,7 +68,7 @@ class KernelRanks(Experiment):
     """Kernels measured under settings of flags: a data set that ships, or a file."""
     tiles: str = "tiles-cpu-1"
     """Programs measured under tilings: a data set that ships, or a file."""
-    steps: int = 1000
+    updates: int = 1000
     """Updates of each network."""
     members: int = 3
     """Networks of an ensemble."""
@@ -80,7 +80,7 @@ class KernelRanks(Experiment):
         known = load(self)
         run = run_of(known, self)
         table = kept_of_run(Row, self.path(".csv"), run)
-        text = HEAD.format(seed=self.seed, members=self.members, steps=self.steps)
+        text = HEAD.format(seed=self.seed, members=self.members, updates=self.updates)
         for name, split in splits(known, self.seed).items():
             for method in (*METHODS, *LEARNED):
                 if not any(table.has(run, task, name, method) for task in split):
@@ -146,7 +146,7 @@ class Row:
 
 def run_of(known: Mapping[Task, Ranked], options: KernelRanks) -> str:
     """Return the name of a run."""
-    words = f"{sorted(known)} {options.steps} {options.members} {options.seed}"
+    words = f"{sorted(known)} {options.updates} {options.members} {options.seed}"
     return run_name(words, *(each.groups.seconds for each in known.values()))
 
 
@@ -291,7 +291,7 @@ def networks(
     """Return the scores of ranking networks that learned all tasks together."""
     learned = [known[task].groups.take(train) for task, (train, _) in folds.items()]
     loss, most = LEARNED[method]
-    config = RankTrainConfig(loss=loss, most=most, steps=options.steps)
+    config = RankTrainConfig(loss=loss, most=most, updates=options.updates)
     ranks = RankPredictor.fit(learned, config, options.members, print)
     return {
         task: ranks.predict(known[task].groups.take(test).inputs)

@@ -22,7 +22,7 @@ from go_rl.graphs.cutting.kernel_set import KernelSet
 TINY = RankNetworkConfig(
     KernelNetworkConfig(width=8, layers=1, head=8, opcode_width=4, outputs=8), head=16
 )
-CONFIG = RankTrainConfig(TINY, steps=100, batch=8, learning_rate=2e-2)
+CONFIG = RankTrainConfig(TINY, updates=100, batch=8, learning_rate=2e-2)
 PROGRAMS = tuple(
     TileProgram("matmul", (8 * 2**i, 16, 32), epilogue)
     for i in range(2)

@@ -61,7 +61,7 @@ class RankTrainConfig(KernelRun):
     which ``experiments/kernels/kernel_ranks.py`` finds as good."""
     batch: int = 32
     """Groups of each task in an update, all of one length bucket."""
-    steps: int = 1000
+    updates: int = 1000
     learning_rate: float = 2e-3
 
     @property
