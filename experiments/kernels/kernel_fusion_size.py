@@ -194,7 +194,8 @@ def page(rows: Sequence[Row], data: str, updates: int) -> str:
     return (
         f"# Kernel cost model: errors by the size of the fusion\n\n{data}, one network of "
         f"{updates} updates for each of {len(seeds)} splits by family: {splits}. Mean absolute "
-        "percentage errors of kernels, averaged over the splits, with the standard error over them.\n\n"
+        "percentage errors of kernels, averaged over the splits, with the standard error over "
+        "them.\n\n"
         f"{_by_size(kernels | errors)}\n## What the graph is worth\n\nError of one network over "
         "that of another on the same kernels, less 1: the geometric mean over families held out, "
         "and its 95 % interval over families. Negative: the first is better.\n\n"
