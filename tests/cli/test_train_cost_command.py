@@ -154,7 +154,7 @@ def test_settings_of_flags_become_weights_that_rank_them(tmp_path, capsys):
     options = ["--updates", "1", "--members", "1"]
     assert main(["train", "tiles", str(out), "--kernels", str(data), *options]) == 0
     weights = RankPredictor.load(out)
-    assert (len(weights.networks), weights.networks[0].config.tasks) == (1, ("flags",))
+    assert (len(weights.networks), weights.networks[0].config.kinds) == (1, ("flags",))
     assert "of flags. Weights: " in " ".join(capsys.readouterr().out.split())
 
 
