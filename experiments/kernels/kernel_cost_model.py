@@ -59,7 +59,7 @@ class KernelCostModel(Experiment):
     """Gather the data from a folder of go-rl measure kernels."""
     data: str = "kernels-cpu-1"
     """Otherwise: a data set that ships, or a file."""
-    steps: int = 5000
+    updates: int = 5000
     """Updates of each network."""
     members: int = 3
     """Networks of the ensemble."""
@@ -79,7 +79,7 @@ class KernelCostModel(Experiment):
         text = (
             f"# Kernel cost models\n\n{len(known)} kernels of {models} models, one core; mean "
             f"absolute percentage errors of kernels not learned from; *learned*: {self.members} "
-            f"networks of {self.steps} updates. {_noise(data)}\n"
+            f"networks of {self.updates} updates. {_noise(data)}\n"
         )
         order = np.random.default_rng(self.seed).permutation(known)
         splits = {"At random": (order[len(order) // 5 :], order[: len(order) // 5])}
@@ -201,7 +201,7 @@ def _network(
 ) -> Callable[[KernelData, np.ndarray, KernelCostModel], Predict]:
     def fit(data: KernelData, train: np.ndarray, options: KernelCostModel) -> Predict:
         config = KernelTrainConfig(
-            KernelNetworkConfig(encoder=encoder, reduction=reduction), steps=options.steps
+            KernelNetworkConfig(encoder=encoder, reduction=reduction), updates=options.updates
         )
         weights = KernelPredictor.fit(data.take(train), config, options.members)
         return lambda which, settings: (

@@ -1,6 +1,6 @@
 """Where the graph of a kernel counts for its cost: errors by the size of the fusion.
 
-Run: ``python -m experiments kernels.kernel_fusion_size [--data kernels-cpu-1] [--steps 3000]``.
+Run: ``python -m experiments kernels.kernel_fusion_size [--data kernels-cpu-1] [--updates 3000]``.
 Each seed holds out families of models that have a fifth of the kernels, and one network learns from
 the rest. *no neighbours* sees the same operators and features of the whole kernel, but no edge.
 *Paper's inputs*: of our columns those that the published model reads (`OF_PAPER`). Paired
@@ -73,7 +73,7 @@ class KernelFusionSize(Experiment):
 
     data: str = "kernels-cpu-1"
     """A data set that ships, or a file."""
-    steps: int = 3000
+    updates: int = 3000
     """Updates of each network."""
     splits: int = 3
     """Splits, with seeds 0, 1, …"""
@@ -86,7 +86,7 @@ class KernelFusionSize(Experiment):
         seconds = plain_seconds(data)
         families = np.array([zoo_entry(name).family for name in data.models])
         count = operators(data)
-        run = run_name(str(self.steps), seconds)
+        run = run_name(str(self.updates), seconds)
         table = kept_of_run(Row, self.path(".csv"), run)
         done = {row.key for row in table.rows}
         for seed in range(self.splits):
@@ -94,7 +94,7 @@ class KernelFusionSize(Experiment):
             for variant in self.variants:
                 if (variant, seed) in done:
                     continue
-                config = KernelTrainConfig(VARIANTS[variant], steps=self.steps, seed=seed)
+                config = KernelTrainConfig(VARIANTS[variant], updates=self.updates, seed=seed)
                 known = np.isfinite(seconds)
                 asked = np.flatnonzero(known & held)
                 learned = data.take(np.flatnonzero(known & ~held))
@@ -108,7 +108,7 @@ class KernelFusionSize(Experiment):
                         if own.any():
                             mean = float(error[own].mean())
                             table.add(Row(run, variant, seed, family, size, int(own.sum()), mean))
-        self.write_page(page(table.rows, data.name, self.steps))
+        self.write_page(page(table.rows, data.name, self.updates))
 
 
 @dataclass(frozen=True)
@@ -177,7 +177,7 @@ def held_out(
     return held
 
 
-def page(rows: Sequence[Row], data: str, steps: int) -> str:
+def page(rows: Sequence[Row], data: str, updates: int) -> str:
     """Return the page."""
     variants = [name for name in VARIANTS if any(row.variant == name for row in rows)]
     seeds = sorted({row.seed for row in rows})
@@ -192,9 +192,10 @@ def page(rows: Sequence[Row], data: str, steps: int) -> str:
         if {one, two} <= set(variants)
     }
     return (
-        f"# Kernel cost model: errors by the size of the fusion\n\n{data}, one network of {steps} "
-        f"updates for each of {len(seeds)} splits by family: {splits}. Mean absolute percentage "
-        "errors of kernels, averaged over the splits, with the standard error over them.\n\n"
+        f"# Kernel cost model: errors by the size of the fusion\n\n{data}, one network of "
+        f"{updates} updates for each of {len(seeds)} splits by family: {splits}. Mean absolute "
+        "percentage errors of kernels, averaged over the splits, with the standard error over "
+        "them.\n\n"
         f"{_by_size(kernels | errors)}\n## What the graph is worth\n\nError of one network over "
         "that of another on the same kernels, less 1: the geometric mean over families held out, "
         "and its 95 % interval over families. Negative: the first is better.\n\n"

@@ -28,7 +28,13 @@ from go_rl.costs.learning.losses import RankLoss
 from go_rl.costs.learning.metrics import ape, by_model, groups_of, random_ape
 from go_rl.costs.tiles import TiledProgram, default_tiles, estimate_tiles
 from go_rl.costs.tiles.measure.data import TileData, load_tile_data
-from go_rl.costs.tiles.ranks.data import CONFIDENT, RankGroups, Task, flag_groups, tile_groups
+from go_rl.costs.tiles.ranks.data import (
+    CONFIDENT,
+    CandidateKind,
+    RankGroups,
+    flag_groups,
+    tile_groups,
+)
 from go_rl.costs.tiles.ranks.predictor import RankPredictor
 from go_rl.costs.tiles.ranks.training import RankTrainConfig
 from go_rl.costs.trees.boosted import BoostedTrees, SummedKernels, summed_features
@@ -39,17 +45,17 @@ HELD_OUT_TILES = (
     "gnmt", "lstm-medium", "lstm-small", "resnet18", "resnet50", "resnext50", "transformer-base",
     "transformer-big", "yolo-tiny",
 )  # fmt: skip
-"""Networks of the tile task whose kind the published table has."""
+"""Networks of tiled programs of a kind that the published table has."""
 TITLES = {"flags": "Flags", "tiles": "Tilings"}
 HEAD = """# Ranking configurations of kernels
 
 APE: what the configurations chosen lose, in percent of the best measured ones; kernels that were \
-not learned from, in five folds (seed {seed}). *mse* to *weighted*: {members} networks of {steps} \
-updates.
+not learned from, in five folds (seed {seed}). *mse* to *weighted*: {members} networks of \
+{updates} updates.
 """
 TOTALS = {"all kernels": 1, "Kendall's tau": 2, "seconds": 1}
 """Numbers of all groups together with their decimals: time lost, Kendall's tau (NaN for what does
-not rank), seconds of learning and choosing, all tasks and folds."""
+not rank), seconds of learning and choosing, both kinds of candidates and all folds."""
 LEARNED: Mapping[str, tuple[RankLoss, float | None]] = {
     "mse": ("mse", None),
     "logistic": ("logistic", None),
@@ -68,7 +74,7 @@ class KernelRanks(Experiment):
     """Kernels measured under settings of flags: a data set that ships, or a file."""
     tiles: str = "tiles-cpu-1"
     """Programs measured under tilings: a data set that ships, or a file."""
-    steps: int = 1000
+    updates: int = 1000
     """Updates of each network."""
     members: int = 3
     """Networks of an ensemble."""
@@ -80,23 +86,23 @@ class KernelRanks(Experiment):
         known = load(self)
         run = run_of(known, self)
         table = kept_of_run(Row, self.path(".csv"), run)
-        text = HEAD.format(seed=self.seed, members=self.members, steps=self.steps)
+        text = HEAD.format(seed=self.seed, members=self.members, updates=self.updates)
         for name, split in splits(known, self.seed).items():
             for method in (*METHODS, *LEARNED):
-                if not any(table.has(run, task, name, method) for task in split):
-                    for task, judged in compare(method, known, split, self).items():
+                if not any(table.has(run, kind, name, method) for kind in split):
+                    for kind, judged in compare(method, known, split, self).items():
                         for measure, value in judged.items():
-                            table.add(Row(run, task, name, method, measure, value))
-            for task, folds in split.items():
-                rows = [row for row in table.rows if (row.task, row.split) == (task, name)]
-                text += section(rows, folds, known[task].held_out)
+                            table.add(Row(run, kind, name, method, measure, value))
+            for kind, folds in split.items():
+                rows = [row for row in table.rows if (row.kind, row.split) == (kind, name)]
+                text += section(rows, folds, known[kind].held_out)
         text += "".join(f"\n{each.again}" for each in known.values() if each.again)
         self.write_page(text)
 
 
 @dataclass(frozen=True, eq=False)
 class Ranked:
-    """A task's groups, and what is known of them beside the times."""
+    """Groups of one kind of candidates, and what is known of them beside the times."""
 
     groups: RankGroups
     labels: tuple[str, ...]
@@ -124,8 +130,8 @@ Judgement = dict[str, float]
 """Time lost by the choices of one method (APE): by label, and `TOTALS`."""
 Fold = tuple[np.ndarray, np.ndarray]
 """Groups to learn from, and those to test on."""
-Split = Mapping[Task, Sequence[Fold]]
-"""Folds, as many of each task; each group is tested at most once."""
+Split = Mapping[CandidateKind, Sequence[Fold]]
+"""Folds, as many for each kind of candidates; each group is tested at most once."""
 Scores = np.ndarray | None
 """[r] of the tested candidates, smaller for faster; None: a random choice."""
 
@@ -136,7 +142,8 @@ class Row:
 
     run: str
     """Of the data, the split and the training: `run_of`."""
-    task: str
+    kind: str
+    """Kind of candidates: flags or tiles."""
     split: str
     method: str
     measure: str
@@ -144,36 +151,36 @@ class Row:
     value: float
 
 
-def run_of(known: Mapping[Task, Ranked], options: KernelRanks) -> str:
+def run_of(known: Mapping[CandidateKind, Ranked], options: KernelRanks) -> str:
     """Return the name of a run."""
-    words = f"{sorted(known)} {options.steps} {options.members} {options.seed}"
+    words = f"{sorted(known)} {options.updates} {options.members} {options.seed}"
     return run_name(words, *(each.groups.seconds for each in known.values()))
 
 
-def load(options: KernelRanks) -> dict[Task, Ranked]:
-    """Return the tasks with data; print those that are left out."""
-    found: dict[Task, Ranked] = {}
-    makers: dict[Task, Callable[[], Ranked]] = {
+def load(options: KernelRanks) -> dict[CandidateKind, Ranked]:
+    """Return the kinds of candidates with data; print those that are left out."""
+    found: dict[CandidateKind, Ranked] = {}
+    makers: dict[CandidateKind, Callable[[], Ranked]] = {
         "flags": lambda: ranked_flags(load_kernel_data(options.kernels)),
         "tiles": lambda: ranked_tiles(load_tile_data(options.tiles)),
     }
-    for task, make in makers.items():
+    for kind, make in makers.items():
         try:
-            found[task] = make()
+            found[kind] = make()
         except (ReadError, TrainingError) as error:
             print(f"left out: {error}")
     return found
 
 
 def ranked_flags(data: KernelData) -> Ranked:
-    """Return the flag task; the label of a kernel is the family of its model."""
+    """Return candidates of flags; the label of a kernel is the family of its model."""
     groups = flag_groups(data)
     labels = tuple(zoo_entry(data.models[k]).family for k in groups.number.tolist())
     return Ranked(groups, labels, HELD_OUT, groups.candidates[:, 0] > 0, None)
 
 
 def ranked_tiles(data: TileData) -> Ranked:
-    """Return the tile task; the label of a program is its network."""
+    """Return candidates of tiles; the label of a program is its network."""
     groups = tile_groups(data)
     programs = [data.programs[p] for p in data.program[groups.row].tolist()]
     cuts = [data.tiles[r] for r in groups.row.tolist()]
@@ -223,15 +230,15 @@ def kendall(
     return float(np.mean(taus)) if taus else float("nan")
 
 
-def splits(known: Mapping[Task, Ranked], seed: int) -> dict[str, Split]:
+def splits(known: Mapping[CandidateKind, Ranked], seed: int) -> dict[str, Split]:
     """Return both splits in folds: at random, and by label, `Ranked.held_out` being the first."""
-    at_random: dict[Task, list[Fold]] = {}
-    by_label: dict[Task, list[Fold]] = {}
-    for task, each in known.items():
+    at_random: dict[CandidateKind, list[Fold]] = {}
+    by_label: dict[CandidateKind, list[Fold]] = {}
+    for kind, each in known.items():
         order = np.random.default_rng(seed).permutation(each.groups.count)
         parts = [np.sort(part) for part in np.array_split(order, FOLDS)]
-        at_random[task] = [(np.setdiff1d(order, part), part) for part in parts]
-        by_label[task] = [by_model_split(each.labels, labels) for labels in label_folds(each, seed)]
+        at_random[kind] = [(np.setdiff1d(order, part), part) for part in parts]
+        by_label[kind] = [by_model_split(each.labels, labels) for labels in label_folds(each, seed)]
     return {"at random": at_random, "by model": by_label}
 
 
@@ -246,30 +253,33 @@ def label_folds(ranked: Ranked, seed: int) -> list[tuple[str, ...]]:
 
 
 def compare(
-    method: str, known: Mapping[Task, Ranked], split: Split, options: KernelRanks
-) -> dict[Task, Judgement]:
-    """Return the time lost by the choices of a method, for the tasks that it applies to."""
-    found: dict[Task, list[Scores]] = {task: [] for task in split}
+    method: str, known: Mapping[CandidateKind, Ranked], split: Split, options: KernelRanks
+) -> dict[CandidateKind, Judgement]:
+    """Return the time lost by the choices of a method, for the kinds that it applies to."""
+    found: dict[CandidateKind, list[Scores]] = {kind: [] for kind in split}
     spent = 0.0
     for number in range(max(map(len, split.values()), default=0)):
-        folds: dict[Task, Fold] = {task: each[number] for task, each in split.items()}
+        folds: dict[CandidateKind, Fold] = {kind: each[number] for kind, each in split.items()}
         made, took = timed(lambda folds=folds: fold_scores(method, known, folds, options))
         spent += took
-        for task, scores in made.items():
+        for kind, scores in made.items():
             if not isinstance(scores, str):
-                found[task].append(scores)
+                found[kind].append(scores)
     return {
-        task: joint(known[task], split[task], each, spent) for task, each in found.items() if each
+        kind: joint(known[kind], split[kind], each, spent) for kind, each in found.items() if each
     }
 
 
 def fold_scores(
-    method: str, known: Mapping[Task, Ranked], folds: Mapping[Task, Fold], options: KernelRanks
-) -> Mapping[Task, Scores | str]:
+    method: str,
+    known: Mapping[CandidateKind, Ranked],
+    folds: Mapping[CandidateKind, Fold],
+    options: KernelRanks,
+) -> Mapping[CandidateKind, Scores | str]:
     """Return a method's scores of the tested candidates of a fold."""
     if method in LEARNED:
         return networks(method, known, folds, options)
-    return {task: METHODS[method](known[task], *fold) for task, fold in folds.items()}
+    return {kind: METHODS[method](known[kind], *fold) for kind, fold in folds.items()}
 
 
 def joint(
@@ -286,16 +296,19 @@ def joint(
 
 
 def networks(
-    method: str, known: Mapping[Task, Ranked], folds: Mapping[Task, Fold], options: KernelRanks
-) -> dict[Task, Scores]:
-    """Return the scores of ranking networks that learned all tasks together."""
-    learned = [known[task].groups.take(train) for task, (train, _) in folds.items()]
+    method: str,
+    known: Mapping[CandidateKind, Ranked],
+    folds: Mapping[CandidateKind, Fold],
+    options: KernelRanks,
+) -> dict[CandidateKind, Scores]:
+    """Return the scores of ranking networks that learned both kinds of candidates together."""
+    learned = [known[kind].groups.take(train) for kind, (train, _) in folds.items()]
     loss, most = LEARNED[method]
-    config = RankTrainConfig(loss=loss, most=most, steps=options.steps)
+    config = RankTrainConfig(loss=loss, most=most, updates=options.updates)
     ranks = RankPredictor.fit(learned, config, options.members, print)
     return {
-        task: ranks.predict(known[task].groups.take(test).inputs)
-        for task, (_, test) in folds.items()
+        kind: ranks.predict(known[kind].groups.take(test).inputs)
+        for kind, (_, test) in folds.items()
     }
 
 
@@ -316,7 +329,7 @@ def judge(ranked: Ranked, test: np.ndarray, scores: Scores, spent: float) -> Jud
 
 
 def _best_setting(ranked: Ranked, train: np.ndarray, test: np.ndarray) -> Scores | str:
-    if ranked.groups.task != "flags":
+    if ranked.groups.kind != "flags":
         return "tilings of different programs do not compare"
     rows = ranked.rows(train)
     total = np.bincount(ranked.setting[rows], relative_logs(ranked)[rows])
@@ -350,19 +363,19 @@ METHODS: dict[str, Callable[[Ranked, np.ndarray, np.ndarray], Scores | str]] = {
     "trees": lambda ranked, *fold: _grown(ranked, np.log(ranked.groups.seconds), *fold),
     "trees, relative": lambda ranked, *fold: _grown(ranked, relative_logs(ranked), *fold),
 }
-"""All but the networks: from a task, the groups to learn from and those to test on, to scores; a
-text explains why a method does not apply."""
+"""All but the networks: from candidates of one kind, the groups to learn from and those to test on,
+to scores; a text explains why a method does not apply."""
 
 
 def section(rows: Sequence[Row], folds: Sequence[Fold], held_out: Sequence[str]) -> str:
-    """Return the table of a task and split: APE, with a column for each method; rows of labels that
-    are held out, or of all where none is."""
+    """Return the table of a kind of candidates and a split: APE, with a column a method; rows
+    of labels that are held out, or of all where none is."""
     methods = grouped(rows, lambda row: row.method)
     columns = {name: {row.measure: row.value for row in own} for name, own in methods.items()}
     labels = [name for name in next(iter(columns.values())) if name not in TOTALS]
     shown = [label for label in labels if label in held_out] or labels
     judged = sum(len(test) for _, test in folds)
     return (
-        f"\n## {TITLES[rows[0].task]}, {rows[0].split}: {len(folds[0][0])} kernels learned from in "
+        f"\n## {TITLES[rows[0].kind]}, {rows[0].split}: {len(folds[0][0])} kernels learned from in "
         f"the first fold, {judged} judged in all\n\n{error_table(columns, shown, TOTALS)}"
     )

@@ -71,8 +71,8 @@ def pruned_cell(
 def _fit(model: str, examples: ProgramExamples, seed: int) -> Callable[[], Predict]:
     if model in TREE_RIVALS:
         return lambda: tree_rival(model, TREES, seed)(examples).predict
-    steps = max(MLP_EPOCHS * len(examples.seconds) // MLP_BATCH, 1)
-    run = replace(SummedMlp.run_defaults, steps=steps, batch=MLP_BATCH, seed=seed)
+    updates = max(MLP_EPOCHS * len(examples.seconds) // MLP_BATCH, 1)
+    run = replace(SummedMlp.run_defaults, updates=updates, batch=MLP_BATCH, seed=seed)
     return lambda: SummedMlp.fit(examples, run).predict
 
 
@@ -152,8 +152,8 @@ class _Converging:
         examples, rows = replace(self.runs.examples, seconds=np.exp(self.y)), self.parts["train"]
         found: Metrics = {}
         for mark in MARKS:
-            steps = max(mark * len(rows) // MLP_BATCH, 1)
-            run = replace(SummedMlp.run_defaults, steps=steps, batch=MLP_BATCH)
+            updates = max(mark * len(rows) // MLP_BATCH, 1)
+            run = replace(SummedMlp.run_defaults, updates=updates, batch=MLP_BATCH)
             learned = SummedMlp.fit(examples.take(rows), run)
             found |= self.errors(
                 mark, lambda some, one=learned: np.log(one.predict(examples.inputs.take(some)))

@@ -64,7 +64,7 @@ class LeftOutGpus(Experiment):
     rows: int = OperatorFitConfig().rows
     """Rows of a GPU and group to learn from; of streams four times as many."""
     updates: int = OperatorFitConfig().updates
-    """Gradient steps of a fit."""
+    """Updates of a fit."""
     tested: int = 1000
     """Rows of each operator on a left-out GPU that are tested, drawn at random."""
 

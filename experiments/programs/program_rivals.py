@@ -79,10 +79,10 @@ def _fits(name: str, runs: Runs, learned: ProgramExamples, seed: int) -> Callabl
         return lambda trees: tree_rival(name, trees, seed)(learned).predict
     if name == CDMPP:
         config = runs.run_config(seed)
-        return lambda steps: trained(learned, replace(config, steps=steps)).seconds
+        return lambda updates: trained(learned, replace(config, updates=updates)).seconds
     kind = NETWORKS[name]
     run = replace(kind.run_defaults, seed=seed)
-    return lambda steps: kind.fit(learned, replace(run, steps=steps)).predict
+    return lambda updates: kind.fit(learned, replace(run, updates=updates)).predict
 
 
 def split_rows(split: str, runs: Runs, seed: int) -> tuple[np.ndarray, np.ndarray, DataSplit]:

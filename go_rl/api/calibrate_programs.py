@@ -38,9 +38,9 @@ class CalibrateProgramsConfig:
     """Programs to time, and for how long."""
 
     minutes: float = 20.0
-    """Minutes after which no further task is begun."""
+    """Minutes after which no further tensor task is begun."""
     tasks: int = 32
-    """Tasks to time, chosen by k-means."""
+    """Tensor tasks to time, chosen by k-means."""
     candidates: int = 8
     """Random candidates of each tensor task."""
     weights: str = SOURCE

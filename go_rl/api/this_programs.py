@@ -57,6 +57,7 @@ def predict_programs(
     """
     from go_rl.costs.programs.network_latency import check_priced, network_latency
     from go_rl.costs.timing.tvm_calls import import_tvm
+    from go_rl.graphs.readers.model_options import ModelOptions
     from go_rl.tuning.tvm.codegen import code_target
     from go_rl.tuning.tvm.lowering import lower
     from go_rl.tuning.tvm.models.read_model import read_model
@@ -68,8 +69,10 @@ def predict_programs(
     level, found = ("", {}) if candidates is None else read_candidates(Path(candidates))
     import_tvm()
     code = code_target(level)
-    read = read_model(given, options.get("dims"), inputs=options.get("inputs"),
-                      weights=weight_positions)  # fmt: skip
+    asked = ModelOptions.of(
+        options.get("dims"), inputs=options.get("inputs"), weights=weight_positions
+    )
+    read = read_model(given, asked)
     network = network_programs(lower(read, code), found)
     prices = network_latency(network, predictor)
     check_priced(network, prices)

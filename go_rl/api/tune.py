@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from go_rl.core.files.run_lock import exclusive
-from go_rl.graphs.readers.model_options import Inputs
 from go_rl.tuning.config import TuneConfig, TuneProgramsConfig, TuningConfig
 from go_rl.tuning.loop.progress import TuningProgress, Watch, unwatched
 
 if TYPE_CHECKING:
-    from go_rl.graphs.readers.model_options import Inputs
+    from go_rl.graphs.readers.model_options import ModelOptions
     from go_rl.tuning.tvm.tuned_network import TunedNetwork as TunedNetwork
     from go_rl.tuning.xla.outcome import Tuned as Tuned
 
@@ -83,9 +82,7 @@ def tune_programs(
     folder: str | Path,
     config: TuneProgramsConfig | None = None,
     *,
-    dims: Mapping[str, int] | None = None,
-    inputs: Inputs | None = None,
-    weights: Collection[int] | None = None,
+    options: ModelOptions | None = None,
     records: str | Path | None = None,
     watch: Watch = unwatched,
     report: Callable[[str], None] = lambda _: None,
@@ -99,9 +96,9 @@ def tune_programs(
             random ones.
         folder: where everything goes.
         config: who tunes what, for how long.
-        dims: sizes of symbolic dimensions.
-        inputs: shapes of inputs of an ONNX model by name, or the value of one of one element.
-        weights: positions of the arguments of a JAX function, or of the parameters of HLO, that are
+        options: how it is read. ``dims``: sizes of symbolic dimensions. ``inputs``: shapes of
+            inputs of an ONNX model by name, or the value of one of one element. ``weights``:
+            positions of the arguments of a JAX function, or of the parameters of HLO, that are
             weights; None: of a function argument 0, if it is a pytree of several arrays and there
             are others.
         records: store of trials, a folder, a file or a database URL, which several runs may share;
@@ -128,7 +125,7 @@ def tune_programs(
     deciders(config)  # names are checked before anything is read
     code_target(config.target, config.cores)
     import_tvm()
-    network = read_model(model, dims, inputs=inputs, weights=weights, seed=config.seed)
+    network = read_model(model, options, config.seed)
     folder.mkdir(parents=True, exist_ok=True)
     with logged(folder, watch) as both:
         tuned = tune_network(network, folder, config, records=records, watch=both, report=report)

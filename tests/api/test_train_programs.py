@@ -11,7 +11,7 @@ from go_rl.costs.programs.learn import reading, training
 from go_rl.costs.programs.learn.predictor import ProgramPredictor
 from tests.costs.programs.made_up import TINY_RUN, made_up_programs
 
-FEW = TrainProgramsConfig(steps=TINY_RUN.steps, members=1)
+FEW = TrainProgramsConfig(updates=TINY_RUN.updates, members=1)
 """With `TINY_RUN`, whose programs are compiled for other tests, too."""
 
 
@@ -59,5 +59,5 @@ def test_bad_configurations():
         TrainProgramsConfig(held_out=("resnet50",))
     with pytest.raises(TrainingError, match="by_target needs the one target"):
         TrainProgramsConfig(split="by_target")
-    with pytest.raises(TrainingError, match="steps must be >= 1"):
-        TrainProgramsConfig(steps=0)
+    with pytest.raises(TrainingError, match="updates must be >= 1"):
+        TrainProgramsConfig(updates=0)

@@ -26,7 +26,7 @@ def test_train_programs_refuses_an_empty_folder(command, tmp_path):
 @pytest.mark.parametrize(
     ("flags", "answer"),
     [
-        (("--search-steps", 8), "search_steps must be >= 9, not 8"),
+        (("--search-updates", 8), "search_updates must be >= 9, not 8"),
         (("--search", -1), "--search (search) is a number of trials, 0 to 1000, not -1"),
         (("--search", 1001), "--search (search) is a number of trials, 0 to 1000, not 1001"),
     ],

@@ -55,7 +55,7 @@ def data(tmp_path):
 
 def test_a_data_set_becomes_weights_judged_on_what_was_held_out(data, tmp_path, capsys):
     out = tmp_path / "new" / "mine.npz"
-    assert main(["train", "kernels", str(data), str(out), "--steps", "3", "--members", "1"]) == 0
+    assert main(["train", "kernels", str(data), str(out), "--updates", "3", "--members", "1"]) == 0
     weights, count = KernelPredictor.load(out), few_kernels().num_kernels
     assert (weights.name, weights.target, len(weights.networks)) == ("mine", "cpu-9", 1)
     judged = round(0.2 * count)
@@ -73,16 +73,18 @@ def test_a_folder_of_records_is_gathered(tmp_path, monkeypatch, data):
     )
     (tmp_path / "folder").mkdir()
     out, kept = str(tmp_path / "w.npz"), str(tmp_path / "kept.npz")
-    options = ["--steps", "1", "--members", "1", "--held-out", "0", "--target", "cpu-9"]
+    options = ["--updates", "1", "--members", "1", "--held-out", "0", "--target", "cpu-9"]
     assert main(["train", "kernels", str(tmp_path / "folder"), out, "--data", kept, *options]) == 0
     assert asked == [(tmp_path / "folder", "cpu-9", "kept")]
     assert load_kernel_data(kept).kernels.hashes == gathered.kernels.hashes
     assert KernelPredictor.load(out).card["judged"] == {}
 
 
-@pytest.mark.parametrize(("kernels", "steps"), [(10, 100), (499, 4990), (500, 5000), (9999, 5000)])
-def test_few_kernels_are_worth_few_updates(kernels, steps):
-    assert updates_for(kernels) == steps
+@pytest.mark.parametrize(
+    ("kernels", "updates"), [(10, 100), (499, 4990), (500, 5000), (9999, 5000)]
+)
+def test_few_kernels_are_worth_few_updates(kernels, updates):
+    assert updates_for(kernels) == updates
 
 
 def test_what_is_learned_from_is_reported_first(data, tmp_path, capsys):
@@ -91,7 +93,7 @@ def test_what_is_learned_from_is_reported_first(data, tmp_path, capsys):
         "learning from 43 kernels measured on cpu-9, judged on 11 others: 2 networks, 430 updates "
         "each. These are few: expect it to be far off on other models."
     )
-    words = ["train", "kernels", str(data), str(tmp_path / "w.npz"), "--steps", "1"]
+    words = ["train", "kernels", str(data), str(tmp_path / "w.npz"), "--updates", "1"]
     assert main(words) == 0
     reported = capsys.readouterr().err
     assert reported.startswith("learning from ")
@@ -121,7 +123,7 @@ def test_records_of_several_targets_are_not_mixed_unasked(tmp_path):
             ["--held-out", "0.85"],
             "8 are left to learn from, and no cost model comes of fewer than 10",
         ),
-        (["--steps", "0"], "steps must be >= 1"),
+        (["--updates", "0"], "updates must be >= 1"),
         (["--data", "x.json"], "data must end in .npz, not 'x.json'"),
     ],
 )
@@ -142,17 +144,17 @@ def test_wrong_options_are_named_before_anything_is_trained(options, said, data,
 )
 def test_wrong_places_are_named(source, out, said, data, tmp_path, capsys, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    assert main(["train", "kernels", source, str(tmp_path / out), "--steps", "1"]) == 2
+    assert main(["train", "kernels", source, str(tmp_path / out), "--updates", "1"]) == 2
     assert said in " ".join(capsys.readouterr().err.split())
 
 
 def test_settings_of_flags_become_weights_that_rank_them(tmp_path, capsys):
     data, out = tmp_path / "flags.npz", tmp_path / "new" / "ranks.npz"
     save_kernel_data(flag_data(), data)
-    options = ["--steps", "1", "--members", "1"]
+    options = ["--updates", "1", "--members", "1"]
     assert main(["train", "tiles", str(out), "--kernels", str(data), *options]) == 0
     weights = RankPredictor.load(out)
-    assert (len(weights.networks), weights.networks[0].config.tasks) == (1, ("flags",))
+    assert (len(weights.networks), weights.networks[0].config.kinds) == (1, ("flags",))
     assert "of flags. Weights: " in " ".join(capsys.readouterr().out.split())
 
 

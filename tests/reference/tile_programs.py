@@ -1,4 +1,4 @@
-"""Twins of the tile task: what programs compute, how a nest walks, which tiles fit."""
+"""Twins of tiled programs: what programs compute, how a nest walks, which tiles fit."""
 
 from collections.abc import Iterator
 from itertools import product

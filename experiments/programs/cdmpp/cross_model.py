@@ -29,7 +29,7 @@ from experiments.programs.cdmpp.runs import (
     named,
     trained,
     tuned,
-    tuning_steps,
+    tuning_updates,
 )
 from go_rl.costs.learning.splits import HELD_OUT
 from go_rl.costs.programs.learn.code_inputs import (
@@ -66,14 +66,14 @@ class CdmppCrossModel(TableOptions, Experiment):
 
     page_name: ClassVar[str] = "cdmpp_cross_model"
 
-    code_steps: int = 1500
+    code_updates: int = 1500
     """Updates of CDMPP's network with code."""
 
     def run(self) -> None:
         """Run the arms that are missing; write the page."""
         runs = WideRuns(self)
         found: dict[str, list[Metrics]] = {arm: [] for arm in ARMS}
-        makers = {"": _cdmpp, "-trees": _tree_arms, f"-code-{self.code_steps}": _with_code}
+        makers = {"": _cdmpp, "-trees": _tree_arms, f"-code-{self.code_updates}": _with_code}
         for seed in range(self.seeds):
             for name, make in makers.items():
                 for kept in runs.tried(f"cross{name}-{seed}", partial(make, runs, seed)):
@@ -109,7 +109,9 @@ def _cdmpp(runs: WideRuns, seed: int) -> Metrics:
     split, inputs = runs.split(seed), runs.examples.inputs
     train = runs.examples.take(split.train)
     learned = trained(train, runs.run_config(seed))
-    adapted = tuned(learned, train, inputs.take(split.held_out), tuning_steps(runs.options.steps))
+    adapted = tuned(
+        learned, train, inputs.take(split.held_out), tuning_updates(runs.options.updates)
+    )
     return {
         **_of_arm("cdmpp", runs, seed, learned.seconds(inputs)),
         **_of_arm("cmd", runs, seed, adapted.seconds(inputs)),
@@ -139,7 +141,7 @@ def _trees(runs: WideRuns, arm: str, seed: int) -> np.ndarray:
 
 def _with_code(runs: WideRuns, seed: int) -> Metrics:
     """CDMPP's network on wide leaves, and its mean with trees."""
-    config = replace(runs.run_config(seed), steps=runs.options.code_steps)
+    config = replace(runs.run_config(seed), updates=runs.options.code_updates)
     config = replace(config, network=replace(config.network, leaf_numbers=WIDE_NUMBERS))
     learned = trained(runs.wide.take(runs.split(seed).train), config)
     own = learned.seconds(runs.wide.inputs)
@@ -177,8 +179,8 @@ def _page(runs: Runs, options: CdmppCrossModel, found: dict[str, list[Metrics]])
         f"Errors on {len(split.held_out):,} programs of ResNet-50, MobileNet-V2 and BERT-tiny,",
         f"learned from {len(split.train):,} of other networks (tasks shared with those three are",
         f"held out too), and on {len(split.test):,} other programs of the networks learned from.",
-        f"Means of n runs. CDMPP: {options.steps:,} updates, after which the training loss still",
-        f"falls; with code {options.code_steps:,}. *Code*: order, strides and annotations of the",
+        f"Means of n runs. CDMPP: {options.updates:,} updates, after which the training loss still",
+        f"falls; with code {options.code_updates:,}. *Code*: order, strides and annotations of the",
         "innermost loops, which of them the compiler unrolls and vectorises, registers, memory",
         "operations, working sets by cache. Sizes, loss and factor of the trees were chosen by",
         "tasks of the networks learned from; while the features were written, errors and worst",

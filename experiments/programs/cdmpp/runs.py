@@ -48,7 +48,7 @@ class TableOptions:
     """Data set, by file or by the name of one that ships; or a folder of records."""
     runs: str = "build/cdmpp"
     """Folder of finished runs."""
-    steps: int = 1500
+    updates: int = 1500
     """Updates of each network."""
     seeds: int = SEEDS
     """Runs of which a cell is the mean."""
@@ -60,9 +60,9 @@ TUNING = 0.2
 """Updates of fine-tuning, of those of training."""
 
 
-def tuning_steps(steps: int) -> int:
+def tuning_updates(updates: int) -> int:
     """Return the updates of fine-tuning behind so many of training."""
-    return max(int(TUNING * steps), 1)
+    return max(int(TUNING * updates), 1)
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,13 +90,13 @@ class Runs:
         """Return the configuration that ships, of a seed."""
         counts = tuple(int(n) for n in np.unique(self.examples.inputs.leaves))
         network = replace(SMALL, leaf_counts=counts)
-        return ProgramTrainConfig(network, steps=self.options.steps, seed=seed)
+        return ProgramTrainConfig(network, updates=self.options.updates, seed=seed)
 
     def tried(self, name: str, make: Callable[[], Metrics]) -> list[Metrics]:
         """Return the metrics of a run by name, made where they are not there; none where the time
         is over."""
         options = self.options
-        end = f"{options.steps}-{len(self.examples.seconds)}"
+        end = f"{options.updates}-{len(self.examples.seconds)}"
         path = Path(options.runs) / f"{name}-{end}.json"
         if path.exists():
             return [json.loads(path.read_text())]
@@ -144,12 +144,12 @@ def tuned(
     start: OneNetwork,
     examples: ProgramExamples,
     unlabelled: ProgramInputs | None,
-    steps: int,
+    updates: int,
     learning_rate: float | None = None,
 ) -> OneNetwork:
     """Return a network after more updates, at a fifth of the learning rate by default."""
     rate = start.config.learning_rate / 5 if learning_rate is None else learning_rate
-    config = replace(start.config, steps=steps, learning_rate=rate)
+    config = replace(start.config, updates=updates, learning_rate=rate)
     network = train_programs_network(
         examples, config, start.scale, start.transform, None, start.network.params, unlabelled
     )

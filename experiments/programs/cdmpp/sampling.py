@@ -26,7 +26,7 @@ from experiments.programs.cdmpp.runs import (
     judged,
     trained,
     tuned,
-    tuning_steps,
+    tuning_updates,
 )
 from experiments.statistics import mean_cell, with_range
 from go_rl.costs.learning.splits import DataSplit, by_target
@@ -88,7 +88,7 @@ class _Setting:
         split = self._split()
         train, others = self._learned_from(), self.runs.examples.inputs.take(split.adapt)
         return self._judged(
-            tuned(self._start, train, others, tuning_steps(self.runs.options.steps))
+            tuned(self._start, train, others, tuning_updates(self.runs.options.updates))
         )
 
     def tuned_on(self, count: int, draw: int | None) -> Metrics:
@@ -105,7 +105,9 @@ class _Setting:
         measured = split.adapt[np.isin(adapt.task, chosen)]
         repeated = np.tile(measured, max(len(split.train) // len(measured), 1))
         both = self.runs.examples.take(np.concatenate([split.train, repeated]))
-        return self._judged(tuned(self._start, both, None, tuning_steps(self.runs.options.steps)))
+        return self._judged(
+            tuned(self._start, both, None, tuning_updates(self.runs.options.updates))
+        )
 
     def _learned_from(self) -> ProgramExamples:
         return self.runs.examples.take(self._split().train)

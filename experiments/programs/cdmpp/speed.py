@@ -148,7 +148,7 @@ def _of_network(runs: Runs, name: str, options: CdmppSpeed) -> Metrics:
     )  # fmt: skip
     counts = runs.run_config(0).network.leaf_counts
     config = ProgramTrainConfig(
-        replace(NAMED_RUNS[name].network, leaf_counts=counts), steps=updates
+        replace(NAMED_RUNS[name].network, leaf_counts=counts), updates=updates
     )
     trained(runs.examples, config)  # compiles: the same seed draws the same shapes
     learned, taken = timed(lambda: trained(runs.examples, config), time.process_time)
@@ -183,8 +183,8 @@ def _of_trees(runs: Runs, options: CdmppSpeed, name: str) -> Metrics:
 
 def _against_lstm(runs: Runs, options: CdmppSpeed) -> Metrics:
     """Programs a second of a processor while training, the best of three in turn."""
-    config = replace(runs.run_config(0), steps=options.updates)
-    lstm = replace(RecursiveLstm.run_defaults, steps=options.updates)
+    config = replace(runs.run_config(0), updates=options.updates)
+    lstm = replace(RecursiveLstm.run_defaults, updates=options.updates)
     sizes = RecursiveSizes((LSTM_UNITS,), LSTM_UNITS, (LSTM_UNITS, LSTM_UNITS))
     found: Metrics = {"cdmpp": 0.0, "lstm": 0.0}
     for repeat in range(4):

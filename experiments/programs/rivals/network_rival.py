@@ -45,7 +45,7 @@ LOSSES = ("mse", "mape")
 class RivalRun(TrainRun):
     """One training run."""
 
-    steps: int = 1500
+    updates: int = 1500
     learning_rate: float = 1e-3
     batch: int = 128
     """Most programs of an update, one of `SIZES`; a small group has fewer."""
@@ -70,7 +70,7 @@ class RivalRun(TrainRun):
     def rule(self) -> UpdateRule:
         """Of updates."""
         return UpdateRule(
-            self.steps, self.learning_rate, self.weight_decay, self.optimizer, self.schedule
+            self.updates, self.learning_rate, self.weight_decay, self.optimizer, self.schedule
         )
 
 

@@ -65,7 +65,7 @@ class SummedMlp(NetworkRival):
     what = "an MLP of summed features"
     format = "go_rl-programs-mlp"
     sizes_type = MlpSizes
-    run_defaults = RivalRun(steps=4000)
+    run_defaults = RivalRun(updates=4000)
 
     @classmethod
     def module(cls, sizes: MlpSizes) -> nn.Module:

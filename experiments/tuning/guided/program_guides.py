@@ -62,7 +62,7 @@ class ProgramGuides(Experiment):
     batch: int = 4
     """Candidates that are proposed together."""
     seeds: int = 3
-    steps: int = 1500
+    updates: int = 1500
     """Updates of each of CDMPP's networks, and of the transfer tuner."""
     members: int = 2
     """CDMPP's networks."""
@@ -75,7 +75,7 @@ class ProgramGuides(Experiment):
             CHANCE: lambda *_: inner_tuner("random"), TREES: lambda *_: inner_tuner(SEARCH),
         }  # fmt: skip
         arms |= {name: _arm(predictor, nests) for name, predictor in guides.items()}
-        run = run_name(f"{pools.digest} {self.trials} {self.batch} {self.steps} {self.members}")
+        run = run_name(f"{pools.digest} {self.trials} {self.batch} {self.updates} {self.members}")
         rows = run_curves(
             self.kept_rows(CurveRow), run, [pools], arms, range(self.seeds), self.trials, self.batch
         )
@@ -87,7 +87,7 @@ class ProgramGuides(Experiment):
         makers = {"CDMPP": self._cdmpp, "CodeTrees": CodeTrees.fit, "transfer": self._transfer}
         found: dict[str, LoadedPrograms] = {}
         for name, fit in makers.items():
-            path = self.folder / f"{name}-{self.steps}-{self.members}.npz"
+            path = self.folder / f"{name}-{self.updates}-{self.members}.npz"
             if not path.exists():
                 examples = read_examples(DATA)
                 tasks = [t for t in examples.inputs.tasks if t is not None and t.title in OPERATORS]
@@ -97,12 +97,12 @@ class ProgramGuides(Experiment):
         return found
 
     def _cdmpp(self, examples: ProgramExamples) -> ProgramPredictor:
-        run = ProgramTrainConfig(steps=self.steps)
+        run = ProgramTrainConfig(updates=self.updates)
         return ProgramPredictor.fit(examples, run, self.members, say_loss)
 
     def _transfer(self, examples: ProgramExamples) -> TransferTuner:
         run = TunerRun(batch=64)
-        epochs = max(1, round(self.steps * run.batch / len(examples.seconds)))
+        epochs = max(1, round(self.updates * run.batch / len(examples.seconds)))
         return TransferTuner.fit(examples, TunerRun(batch=64, epochs=epochs), report=say_loss)
 
 
@@ -182,7 +182,7 @@ def _page(rows: Sequence[CurveRow], pools: PoolSet, options: ProgramGuides) -> s
         f"# Guides of program tuning at equal trials\n\nThree operators ({', '.join(OPERATORS)}) "
         f"on {pools.target}, {min(sizes)} to {max(sizes)} measured candidates each; "
         f"{given}, {seeds} seeds. Predictors learned the other tasks "
-        f"of {DATA}: CDMPP {options.members} networks of {options.steps:,} updates, the transfer "
+        f"of {DATA}: CDMPP {options.members} networks of {options.updates:,} updates, the transfer "
         "tuner about as many; each is fine-tuned on the trials of the operator, when 16, 32, … "
         f"have a time. {COLUMNS}\n\n{markdown_table(head, lines)}\n"
         f"![Speed against trials]({options.stem.name}.svg)\n"

@@ -38,7 +38,7 @@ class TrainKernelsConfig:
     held_out: float = 0.2
     """Share of the kernels, chosen at random, that is evaluated and not learned from; 0: all are
     learned from, and none evaluated."""
-    steps: int | None = None
+    updates: int | None = None
     """Updates of each network. Default: 5000; fewer for fewer than 500 kernels, ten for each."""
     members: int = 3
     """Networks, which differ by their seed."""
@@ -53,7 +53,12 @@ class TrainKernelsConfig:
 
     def __post_init__(self) -> None:
         check_ranges(
-            self, "train kernels", TrainingError, held_out=LESS_THAN_ALL, steps=COUNT, members=COUNT
+            self,
+            "train kernels",
+            TrainingError,
+            held_out=LESS_THAN_ALL,
+            updates=COUNT,
+            members=COUNT,
         )
 
 
@@ -67,7 +72,7 @@ class TrainTilesConfig:
     """Programs measured under tilings: a data set that ships, or a .jsonl.gz file."""
     loss: Literal["hinge", "logistic", "mse"] = "hinge"
     """Pairwise rank losses, or the squared error of log seconds."""
-    steps: int = 1000
+    updates: int = 1000
     """Updates of each network."""
     members: int = 3
     """Networks, which differ by their seed."""
@@ -77,7 +82,7 @@ class TrainTilesConfig:
     def __post_init__(self) -> None:
         if self.kernels is None and self.tiles is None:
             raise TrainingError("train tiles: give --kernels, --tiles or both to learn from")
-        check_ranges(self, "train tiles", TrainingError, steps=COUNT, members=COUNT)
+        check_ranges(self, "train tiles", TrainingError, updates=COUNT, members=COUNT)
 
 
 @exclusive("out", file=True)
@@ -116,14 +121,14 @@ def train_kernels(
     kept = None if data is None else _npz("train kernels: data", data)
     measured = _kernel_data(source, config.target, kept, out)
     learned_from, held_out = split_kernels(measured, config)
-    steps = config.steps or updates_for(len(learned_from))
-    sentence = announcement(measured.target, len(learned_from), len(held_out), config, steps)
-    report(0, config.members * steps, Milestone(sentence))
+    updates = config.updates or updates_for(len(learned_from))
+    sentence = announcement(measured.target, len(learned_from), len(held_out), config, updates)
+    report(0, config.members * updates, Milestone(sentence))
     network = KernelNetworkConfig(encoder=config.encoder, reduction=config.reduction)
-    training = KernelTrainConfig(network, steps=steps, seed=config.seed)
-    updates = count_updates(report, config.members, steps)
+    training = KernelTrainConfig(network, updates=updates, seed=config.seed)
+    each_update = count_updates(report, config.members, updates)
     examples = measured.take(learned_from)
-    weights = KernelPredictor.fit(examples, training, config.members, updates)
+    weights = KernelPredictor.fit(examples, training, config.members, each_update)
     if kept is not None:
         save_kernel_data(measured, kept)
     card = {**weights.card, "judged": _errors(weights, measured, held_out)}
@@ -157,9 +162,9 @@ def train_tiles(
     out = _npz("train tiles: out", out)
     groups = [] if config.kernels is None else [flag_groups(load_kernel_data(config.kernels))]
     groups += [] if config.tiles is None else [tile_groups(load_tile_data(config.tiles))]
-    training = RankTrainConfig(loss=config.loss, steps=config.steps, seed=config.seed)
-    updates = count_updates(report, config.members, config.steps)
-    weights = RankPredictor.fit(groups, training, config.members, updates)
+    training = RankTrainConfig(loss=config.loss, updates=config.updates, seed=config.seed)
+    each_update = count_updates(report, config.members, config.updates)
+    weights = RankPredictor.fit(groups, training, config.members, each_update)
     weights.save(out)
     return weights
 
@@ -170,13 +175,14 @@ def updates_for(kernels: int) -> int:
 
 
 def announcement(
-    target: str, kernels: int, held_out: int, config: TrainKernelsConfig, steps: int
+    target: str, kernels: int, held_out: int, config: TrainKernelsConfig, updates: int
 ) -> str:
     """Return what is about to be trained, before minutes go into it."""
     few = " These are few: expect it to be far off on other models."
     return (
         f"learning from {kernels:,} kernels measured on {target}, judged on {held_out:,} others: "
-        f"{config.members} networks, {steps:,} updates each.{few if kernels < FEW_KERNELS else ''}"
+        f"{config.members} networks, {updates:,} updates each."
+        f"{few if kernels < FEW_KERNELS else ''}"
     )
 
 

@@ -25,7 +25,7 @@ NETWORKS = ("cdmpp", "cdmpp-code")
 """Models that a search and members are of."""
 WEIGHTS = "weights.npz"
 """File in the folder of the output, of any model."""
-LEAST_SEARCH_STEPS, MOST_TRIALS = 9, 1000
+LEAST_SEARCH_UPDATES, MOST_TRIALS = 9, 1000
 """A search trains for a ninth and a third of the updates first
 (`go_rl.costs.programs.learn.search`)."""
 
@@ -51,7 +51,7 @@ class TrainProgramsConfig:
     """Transform of the seconds."""
     loss: Literal["mse", "mape", "mspe", "mse+mape"] = "mse+mape"
     """Loss of transformed seconds."""
-    steps: int = 2500
+    updates: int = 2500
     """Updates of each network."""
     members: int = 3
     """Networks, which differ by their seed."""
@@ -65,15 +65,15 @@ class TrainProgramsConfig:
     least_programs: int = 2
     """Tasks with fewer distinct programs are dropped; 1 keeps those of one program, which seconds
     can be learned of, ranks not."""
-    search_steps: int = 2500
+    search_updates: int = 2500
     """Updates of a trial of ``--search`` that is not pruned after a ninth or a third of them."""
     devices: str | None = None
     """JSON file with features of devices that are not in the table (docs/programs.md)."""
 
     def __post_init__(self) -> None:
         check_ranges(
-            self, "train programs", TrainingError, steps=COUNT, members=COUNT,
-            search_steps=Range(LEAST_SEARCH_STEPS),
+            self, "train programs", TrainingError, updates=COUNT, members=COUNT,
+            search_updates=Range(LEAST_SEARCH_UPDATES),
         )  # fmt: skip
         if self.held_out and self.split not in ("by_model", "by_target"):
             raise TrainingError(
@@ -161,13 +161,13 @@ def _trained_network(
     if search:
         run = _searched(examples, split, out, config, run, search, report)
     train, validation = examples.take(split.train), examples.take(split.validation)
-    updates = count_updates(report, config.members, run.steps)
+    each_update = count_updates(report, config.members, run.updates)
     if start is None:
-        weights = ProgramPredictor.fit(train, run, config.members, updates, validation)
+        weights = ProgramPredictor.fit(train, run, config.members, each_update, validation)
     else:
         other = split.held_out if len(split.held_out) else split.test
         unlabelled = examples.inputs.take(other)
-        weights = start.fine_tuned(train, unlabelled, None, updates, validation)
+        weights = start.fine_tuned(train, unlabelled, None, each_update, validation)
     errors = _judged(weights, examples, split)
     card = {**weights.card, "split": config.split, "judged": errors}
     replace(weights, name=out.resolve().name, card=card).save(out / WEIGHTS)
@@ -242,7 +242,7 @@ def _transfer_tuner(train: ProgramExamples, config: TrainProgramsConfig) -> Any:
     from go_rl.costs.programs.learn.transfer.tuner_training import TunerRun
 
     run = TunerRun(seed=config.seed)
-    epochs = max(1, round(config.steps * run.batch / len(train.seconds)))
+    epochs = max(1, round(config.updates * run.batch / len(train.seconds)))
     return TransferTuner.fit(train, replace(run, epochs=epochs))
 
 
@@ -266,7 +266,7 @@ def _run(config: TrainProgramsConfig) -> Any:
     if config.model == "cdmpp-code":
         network = replace(network, leaf_numbers=WIDE_NUMBERS)
     return replace(
-        run, network=network, steps=config.steps, labels=config.labels, loss=config.loss,
+        run, network=network, updates=config.updates, labels=config.labels, loss=config.loss,
         seed=config.seed,
     )  # fmt: skip
 
@@ -281,7 +281,7 @@ def _searched(
     data = SearchData(
         examples.take(split.train), examples.take(split.validation), examples.inputs.take(others)
     )
-    search = ProgramSearchConfig(trials, steps=config.search_steps, seed=config.seed)
+    search = ProgramSearchConfig(trials, updates=config.search_updates, seed=config.seed)
     report(0, trials, Milestone(f"searching among sizes and hyper-parameters: {trials} trials"))
     return search_programs(data, out, search, run, of_total(report, trials))
 

@@ -34,7 +34,7 @@ class KernelTrainConfig(KernelRun):
     _: KW_ONLY
     nodes: int = 2048
     """Nodes of an update, padding counted; its kernels are all of one length bucket."""
-    steps: int = 5000
+    updates: int = 5000
     learning_rate: float = 5e-3
 
     @property

@@ -42,7 +42,7 @@ NEVER_CROSSED = 1e30
 class TrainRun(ABC):
     """Abstract: one training run; the same configuration and machine give the same weights."""
 
-    steps: int
+    updates: int
     """Updates of the weights."""
     learning_rate: float
     """The largest (`UpdateRule`)."""
@@ -50,7 +50,7 @@ class TrainRun(ABC):
     seed: int = 0
 
     def __post_init__(self) -> None:
-        check_ranges(self, self.what, TrainingError, steps=COUNT, learning_rate=POSITIVE)
+        check_ranges(self, self.what, TrainingError, updates=COUNT, learning_rate=POSITIVE)
         self.check()
 
     @property
@@ -108,13 +108,13 @@ def train(
     Raises:
         TrainingError: the loss became NaN.
     """
-    rule = rule or UpdateRule(config.steps, config.learning_rate, config.weight_decay)
+    rule = rule or UpdateRule(config.updates, config.learning_rate, config.weight_decay)
     state = rule.transformation().init(params["params"])
-    for update in range(1, config.steps + 1):
+    for update in range(1, config.updates + 1):
         found = [_gradient(source.loss, params, source.draw(rng)) for source in sources]
         weights, state = _change(rule, params["params"], state, [slope for _, slope in found])
         params = {**params, "params": weights}
-        if update % REPORTED and update != config.steps:
+        if update % REPORTED and update != config.updates:
             continue
         loss = float(sum(value for value, _ in found))
         if not np.isfinite(loss):

@@ -76,7 +76,7 @@ def fit_pooled(
     Args:
         examples: rows of the group.
         group: of `GROUPS`.
-        updates: number of gradient steps.
+        updates: of the parameters.
         left_out: indices of GPUs whose rows teach nothing.
     """
     is_stream = group == STREAM_GROUP

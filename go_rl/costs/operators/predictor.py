@@ -53,7 +53,7 @@ class OperatorFitConfig:
     calibration_rows: int = 400
     """Rows of a GPU and operator by which left-out GPUs are judged, at most."""
     updates: int = 250
-    """Gradient steps."""
+    """Updates of the parameters."""
 
     def __post_init__(self) -> None:
         for name, value in asdict(self).items():

@@ -1,4 +1,4 @@
-"""The tile task: kernels, the ways to cut their loops into tiles, and what they cost.
+"""Tiled programs: kernels, the ways to cut their loops into tiles, and what they cost.
 
 Building and timing kernels needs TVM, an optional extra (``pip install 'go_rl[tvm]'``); all else
 here does not.

@@ -1,4 +1,4 @@
-"""A program of the tile task as a graph of primitive operators, read from the same JAX function
+"""A tiled program as a graph of primitive operators, read from the same JAX function
 that a user would write: one vocabulary with the kernels that are cut from whole networks."""
 
 from __future__ import annotations

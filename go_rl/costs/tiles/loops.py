@@ -1,4 +1,4 @@
-"""The loops of the tile task's operators, and how each moves through their arrays.
+"""The loops of tiled programs' operators, and how each moves through their arrays.
 
 Loop names: ``m n k`` of a matmul; ``n oh ow co kh kw ci`` of a convolution (NHWC); ``outer inner``
 of a reduction. All arrays are row-major.
@@ -15,7 +15,7 @@ from go_rl.core.errors import GoRLError
 
 
 class TileError(GoRLError):
-    """A program of the tile task or its tiles are malformed, or do not fit together."""
+    """A program or its tiles are malformed, or do not fit together."""
 
 
 DIMENSIONS: Mapping[str, tuple[str, ...]] = {

@@ -1,4 +1,4 @@
-"""`TileProgram`: one kernel of the tile task, a heavy operator and its fused epilogue."""
+"""`TileProgram`: one kernel that is tiled, a heavy operator and its fused epilogue."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The tile task's programs as TVM tensor expressions: padding, heavy operator, epilogue.
+"""Tiled programs as TVM tensor expressions: padding, heavy operator, epilogue.
 
 Needs TVM, an optional extra: ``pip install 'go_rl[tvm]'``.
 """

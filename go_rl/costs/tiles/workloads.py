@@ -1,4 +1,4 @@
-"""The tile task's kernels: matmuls, convolutions and reductions at the shapes at which published
+"""The kernels that are tiled: matmuls, convolutions and reductions at the shapes at which published
 networks have them, by network, in sizes that one core runs in 50 us to 20 ms.
 
 A kernel that two networks share belongs to the first.

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from go_rl.costs.timing.config import CollectConfig
-from go_rl.costs.timing.rounds import PARTIAL, NotReady, TaskOutcome, measure_together
+from go_rl.costs.timing.rounds import PARTIAL, NotReady, RequestOutcome, measure_together
 from go_rl.costs.timing.worker import folder_pace, worker_core, worker_environment
 from go_rl.runtime.records import RECORDS, Record, RecordStore
 from go_rl.runtime.warm_worker import WarmWorker
@@ -40,8 +40,8 @@ class Asked:
 
     workload: str
     setting: str
-    task: Any
-    """Task for the worker; or a text that says why there is none."""
+    request: Any
+    """Request for the worker; or a text that says why there is none."""
     details: Mapping[str, Any]
     """Details of the record, beside the times."""
     kept: tuple[str, ...] = ()
@@ -71,25 +71,25 @@ class Collector:
         the worker is ready for it (`measure_together`)."""
         timed: list[Asked] = []
 
-        def tasks() -> Iterator[Any]:
+        def requests() -> Iterator[Any]:
             for each in asked:
                 if isinstance(each, NotReady):
                     yield each
                     continue
                 self.made += 1
-                if isinstance(each.task, str):
-                    self._keep([(each, each.task)])
+                if isinstance(each.request, str):
+                    self._keep([(each, each.request)])
                 else:
                     timed.append(each)
-                    yield each.task
+                    yield each.request
 
-        def keep(outcomes: Mapping[int, TaskOutcome]) -> None:
+        def keep(outcomes: Mapping[int, RequestOutcome]) -> None:
             self._keep((timed[i], outcome) for i, outcome in outcomes.items())
 
-        outcomes = measure_together(self.worker, tasks(), self.config, keep)
+        outcomes = measure_together(self.worker, requests(), self.config, keep)
         self._keep(zip(timed, outcomes, strict=True))
 
-    def _keep(self, outcomes: Iterable[tuple[Asked, TaskOutcome]]) -> None:
+    def _keep(self, outcomes: Iterable[tuple[Asked, RequestOutcome]]) -> None:
         self.store.add(
             record_of(
                 (each.workload, each.setting), self.config, outcome,
@@ -200,7 +200,7 @@ def failures_of(records: Iterable[Record]) -> dict[str, int]:
     return dict(sorted(Counter(r.reason for r in records if r.seconds is None).items()))
 
 
-def _kept(asked: Asked, outcome: TaskOutcome) -> dict[str, Any]:
+def _kept(asked: Asked, outcome: RequestOutcome) -> dict[str, Any]:
     if isinstance(outcome, str):
         return {}
     told = {name: outcome[name] for name in asked.kept}

@@ -30,7 +30,7 @@ class SamplingConfig:
     fusions: tuple[float, ...] = (0.0, 0.4, 0.8, 1.0)
     """Share of the producers that may join their consumers, in random order; one fusion each."""
     most_flops: float = 4e9
-    """FLOP of a kernel (of programs: of a task), beyond which it is left out: it takes seconds."""
+    """FLOP of a kernel (of programs: of a tensor task), beyond which it is left out."""
     most_bytes: float = 5e8
     """Bytes that a kernel reads and writes, beyond which it is left out."""
     seed: int = 0
@@ -139,7 +139,7 @@ NETWORKS = (
     "resnet18", "resnet50", "mobilenet-v1", "mobilenet-v2", "densenet121", "efficientnet-b0",
     "inception-v3", "bert-tiny", "bert-mini", "gpt2-small", "vit-tiny", "t5-small",
 )  # fmt: skip
-"""Networks whose operators are tasks; those held out from training are among them."""
+"""Networks whose operators are tensor tasks; those held out from training are among them."""
 
 
 Choice = Literal["all", "kmeans", "disagreement"]
@@ -150,11 +150,11 @@ class ChoiceConfig:
     """Choice of the programs to measure, of those that are drawn."""
 
     choose: Choice = "all"
-    """``kmeans``: the programs of some tasks, those nearest to the centres of clusters of all
-    programs' features. ``disagreement``: as many programs, from each task in turn the one on which
-    the members of a learned predictor disagree most."""
+    """``kmeans``: the programs of some tensor tasks, those nearest to the centres of clusters of
+    all programs' features. ``disagreement``: as many programs, from each task in turn the one on
+    which the members of a learned predictor disagree most."""
     tasks: int = 50
-    """Tasks to be chosen; ``disagreement``: tasks times candidates is the number of programs."""
+    """Tensor tasks to be chosen; ``disagreement``: times candidates, the number of programs."""
     weights: str = ""
     """Weights of the predictor (go-rl train programs), by path or name; ``disagreement`` only."""
 
@@ -202,7 +202,7 @@ class ProgramsConfig:
     timeout: float = 30.0
     """Seconds that a program may take, compilation included."""
     most_flops: float = 4e9
-    """FLOP of a task, beyond which it is left out."""
+    """FLOP of a tensor task, beyond which it is left out."""
     seed: int = 0
     """Random seed of the schedules."""
     choice: ChoiceConfig = field(default_factory=ChoiceConfig)

@@ -17,7 +17,7 @@ class Hold:
 
     number: int
     """Number of programs that are held."""
-    task: Any
+    request: Any
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ Timed = Callable[[TimingConfig], TimingSamples | None]
 """Visits a compiled program; None: the core was disturbed, see `go_rl.costs.timing.timing.visit`.
 """
 Compile = Callable[[Any], tuple[Timed, dict[str, Any]]]
-"""Compiles a task; returns the program, and what is known of it."""
+"""Compiles a request; returns the program, and what is known of it."""
 
 
 class OtherProcessError(ExecutionError):
@@ -49,7 +49,7 @@ class MeasuringRun:
     """Answers requests in a worker process.
 
     Args:
-        compile: of the kind of task that comes.
+        compile: of the kind of request that comes.
     """
 
     def __init__(self, compile: Compile) -> None:
@@ -62,7 +62,7 @@ class MeasuringRun:
         Returns:
             For `Hold`: what is known of the program. For `Visit`: `TimingSamples`, or None where
             the core was disturbed. For any other,
-            which is a task with its ``timing``, compiled, timed in one visit and not kept:
+            which is a request with its ``timing``, compiled, timed in one visit and not kept:
             ``seconds``, ``spread``, ``calls``, ``slowed``, ``away``
             (`go_rl.costs.timing.timing.Timing`), and what is known.
 
@@ -74,8 +74,8 @@ class MeasuringRun:
                 raise OtherProcessError(f"{len(self._held)} programs are held, not {number}")
             case Visit(number, _) if number >= len(self._held):
                 raise OtherProcessError(f"{len(self._held)} programs are held, not {number + 1}")
-            case Hold(_, task):
-                program, about = self._compile(task)
+            case Hold(_, wanted):
+                program, about = self._compile(wanted)
                 self._held.append(program)
                 return about
             case Visit(number, timing):

@@ -23,9 +23,9 @@ from go_rl.costs.timing.timing import TimingSamples, is_quiet, joined, timing_of
 from go_rl.costs.timing.worker import reason_of
 from go_rl.runtime.warm_worker import WarmWorker, WorkerDied, WorkerFailed, WorkerTimeout
 
-TaskOutcome = dict[str, Any] | str
-"""Answer of `go_rl.costs.timing.measuring_run.MeasuringRun.answer` for a task; or a text that says
-why there is no time."""
+RequestOutcome = dict[str, Any] | str
+"""Answer of `go_rl.costs.timing.measuring_run.MeasuringRun.answer` for a request; or a text that
+says why there is no time."""
 VISIT_SECONDS = "visit_seconds"
 """Field of an outcome: seconds on the wall of all its visits, what is discarded included."""
 PARTIAL = "partial"
@@ -44,12 +44,12 @@ CHECK_SECONDS = 0.02
 """Seconds from one look whether the core is still disturbed to the next."""
 MOST_BYTES = 2e9
 """Most bytes of the operands of kernels that are measured together."""
-Keep = Callable[[dict[int, TaskOutcome]], None]
+Keep = Callable[[dict[int, RequestOutcome]], None]
 T = TypeVar("T")
 
 
 class NotReady:
-    """In place of a task: the next one is not ready yet; meanwhile programs are visited."""
+    """In place of a request: the next one is not ready yet; meanwhile programs are visited."""
 
 
 NOT_READY = NotReady()
@@ -87,8 +87,8 @@ def batches(
 
 
 def measure_together(
-    worker: WarmWorker, tasks: Iterable[Any], config: CollectConfig, keep: Keep | None = None
-) -> list[TaskOutcome]:
+    worker: WarmWorker, requests: Iterable[Any], config: CollectConfig, keep: Keep | None = None
+) -> list[RequestOutcome]:
     """Return the outcome of each kernel.
 
     A kernel that kills the worker, or takes too long, takes down those that wait beside it; these
@@ -96,25 +96,25 @@ def measure_together(
 
     Args:
         worker: calls `go_rl.costs.timing.measuring_run.MeasuringRun.answer`.
-        tasks: few enough that their operands fit into memory together; each is taken when its
+        requests: few enough that their operands fit into memory together; each is taken when its
             turn to be compiled comes; or `NOT_READY`.
         config: its ``timing`` says how often each is visited, and for how long.
-        keep: is told outcomes, by task, as soon as there are any, and what they have become when
+        keep: is told outcomes, by request, as soon as there are any, and what they have become when
             their visits are over; who stops before the end has these.
     """
-    outcomes: dict[int, TaskOutcome] = {}
+    outcomes: dict[int, RequestOutcome] = {}
     taken: list[Any] = []
-    more = iter(tasks)
+    more = iter(requests)
     deaths = 0
 
     def waiting() -> Iterator[tuple[int, Any] | None]:
-        yield from [(i, task) for i, task in enumerate(taken) if i not in outcomes]
-        for task in more:
-            if task is NOT_READY:
+        yield from [(i, request) for i, request in enumerate(taken) if i not in outcomes]
+        for request in more:
+            if request is NOT_READY:
                 yield None
             else:
-                taken.append(task)
-                yield len(taken) - 1, task
+                taken.append(request)
+                yield len(taken) - 1, request
 
     while True:
         try:
@@ -151,13 +151,13 @@ class _Lost(Exception):  # noqa: N818 - what happened
     """A kernel took the worker's process with it, and all that it held."""
 
     def __init__(
-        self, kernel: int, reason: str, failed: dict[int, TaskOutcome], between: bool = False
+        self, kernel: int, reason: str, failed: dict[int, RequestOutcome], between: bool = False
     ) -> None:
         super().__init__(kernel, reason)
         self.kernel = kernel
         self.reason = reason
         self.failed = failed
-        """Reason why other tasks have no time, either."""
+        """Reason why other requests have no time, either."""
         self.between = between
         """Whether that was between two requests: another may have taken it."""
 
@@ -167,7 +167,7 @@ class _Together:
 
     def __init__(self, worker: WarmWorker, config: CollectConfig, keep: Keep | None) -> None:
         self._worker, self._config, self._keep = worker, config, keep
-        self._failed: dict[int, TaskOutcome] = {}
+        self._failed: dict[int, RequestOutcome] = {}
         self._about: dict[int, dict[str, Any]] = {}
         self._seen: dict[int, list[TimingSamples]] = {}
         self._visiting: dict[int, float] = {}
@@ -178,8 +178,8 @@ class _Together:
         self._waited = 0.0
         """Seconds waited for a core that nobody disturbs, since the last quiet visit."""
 
-    def measure(self, tasks: Iterator[tuple[int, Any] | None]) -> dict[int, TaskOutcome]:
-        """Return the outcome of each task, by its number; None: the next is not ready.
+    def measure(self, requests: Iterator[tuple[int, Any] | None]) -> dict[int, RequestOutcome]:
+        """Return the outcome of each request, by its number; None: the next is not ready.
 
         Raises:
             _Lost: of one; the worker holds none any longer.
@@ -187,10 +187,10 @@ class _Together:
         rounds = LEAST_VISITS  # so that who stops a run early has something
         # Moments in which nobody disturbs the core are for visits, all others for compiling.
         size = 1 if self._config.timing.most_slowed else GROUP
-        while group := list(islice(tasks, size)):
+        while group := list(islice(requests, size)):
             ready = [each for each in group if each is not None]
-            for i, task in ready:
-                self._hold(i, task)
+            for i, request in ready:
+                self._hold(i, request)
             visited = [self._round() for _ in range(rounds if ready else 1)]
             if not ready and not any(visited):
                 time.sleep(CHECK_SECONDS)
@@ -205,8 +205,8 @@ class _Together:
             self._worker.call(Release(), self._config.timeout)
         return self._failed | {i: self._outcome(i) for i in self._seen if i not in self._failed}
 
-    def _hold(self, i: int, task: Any) -> None:
-        about = self._ask(i, Hold(len(self._seen), task))
+    def _hold(self, i: int, request: Any) -> None:
+        about = self._ask(i, Hold(len(self._seen), request))
         if about is not None:
             self._about[i], self._seen[i] = about, []
 
@@ -258,7 +258,7 @@ class _Together:
             self._finished.add(i)
         return True
 
-    def _outcome(self, i: int) -> TaskOutcome:
+    def _outcome(self, i: int) -> RequestOutcome:
         seen, most = self._seen[i], self._config.timing.most_slowed
         quiet = [each for each in seen if is_quiet(each, most)]
         timing = asdict(timing_of(joined(quiet or seen)))

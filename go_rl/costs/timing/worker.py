@@ -11,7 +11,7 @@ import jax.numpy as jnp
 
 from go_rl.core import RecordError
 from go_rl.core.hardware.processor import processor_name
-from go_rl.costs.kernels.measure.exported import kernel_task, sentence_of
+from go_rl.costs.kernels.measure.exported import kernel_request, sentence_of
 from go_rl.costs.kernels.measure.worker import MEMORY
 from go_rl.costs.timing.config import CollectConfig
 from go_rl.costs.timing.core_speed import FolderPace, pace_path, read_pace, write_pace
@@ -58,8 +58,10 @@ def check_worker(worker: WarmWorker, config: CollectConfig, full_pace: float) ->
     """
     one = jax.ShapeDtypeStruct((1,), jnp.float32)
     try:
-        task = kernel_task(lambda _, inputs: (inputs[0] + 1.0,), (), (one,), config, full_pace)
-        outcome = outcome_of(worker, task, START_SECONDS)
+        request = kernel_request(
+            lambda _, inputs: (inputs[0] + 1.0,), (), (one,), config, full_pace
+        )
+        outcome = outcome_of(worker, request, START_SECONDS)
     except ValueError as error:  # of jax.export: no such platform
         outcome = sentence_of(error)
     if isinstance(outcome, str):
@@ -67,13 +69,13 @@ def check_worker(worker: WarmWorker, config: CollectConfig, full_pace: float) ->
 
 
 TOO_LONG = "took more than"
-"""Begin of the reason why a task that ran out of time has no outcome."""
+"""Begin of the reason why a request that ran out of time has no outcome."""
 
 
-def outcome_of(worker: WarmWorker, task: Any, timeout: float) -> dict[str, Any] | str:
+def outcome_of(worker: WarmWorker, request: Any, timeout: float) -> dict[str, Any] | str:
     """Return what the worker says, or why it says nothing."""
     try:
-        return worker.call(task, timeout)
+        return worker.call(request, timeout)
     except (WorkerDied, WorkerFailed, WorkerTimeout) as error:
         return reason_of(error, timeout)
 

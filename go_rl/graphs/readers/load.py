@@ -157,8 +157,7 @@ def _load_file(path: Path, options: ModelOptions) -> OpGraph:
         case Format.TORCH:
             from go_rl.graphs.readers.torch.reader import read_pt2
 
-            counting["optimiser"] = options.optimiser
-            return read_pt2(path, options.dims, inputs=options.inputs, **counting)
+            return read_pt2(path, options)
         case Format.ARCHIVE:
             return _bound(load_graph(path), path, options)
         case Format.HUGGING_FACE:

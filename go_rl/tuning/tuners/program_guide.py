@@ -26,7 +26,7 @@ from go_rl.tuning.tuners.registry import RANDOM, inner_tuner
 
 FIRST_TRIALS = 16
 """Trials from which the predictor is fine-tuned first; then whenever they have doubled."""
-STEPS, BATCH = 100, 32
+UPDATES, BATCH = 100, 32
 """Updates of a network, and programs of each, when it is fine-tuned while tuning: some seconds."""
 SLOWER = 1.0
 """Distance of the score of what is not understood behind the worst of the others; scores are
@@ -126,7 +126,10 @@ def fine_tuned(predictor: LoadedPrograms, examples: ProgramExamples) -> LoadedPr
     if not isinstance(predictor, ProgramPredictor):
         return predictor.fine_tuned(examples)
     config = replace(
-        predictor.config, steps=STEPS, batch=BATCH, learning_rate=predictor.config.learning_rate / 5
+        predictor.config,
+        updates=UPDATES,
+        batch=BATCH,
+        learning_rate=predictor.config.learning_rate / 5,
     )
     return predictor.fine_tuned(examples, config=config)
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from go_rl.costs.timing.collector import record_of
 from go_rl.costs.timing.config import CollectConfig
-from go_rl.costs.timing.rounds import TaskOutcome
+from go_rl.costs.timing.rounds import RequestOutcome
 from go_rl.costs.timing.worker import TOO_LONG
 from go_rl.runtime.records import AS_IT_COMES, Record, RecordStore
 from go_rl.tuning.config import TuneProgramsConfig, TuningError
@@ -25,10 +25,10 @@ from go_rl.tuning.tvm.measure.measurers import LocalMeasurer, Measurer
 from go_rl.tuning.tvm.measure.ray_measurer import RayMeasurer
 from go_rl.tuning.tvm.measure.worker import (
     SLOW_SECONDS,
-    CandidateTask,
+    CandidateRequest,
     Measuring,
-    NetworkTask,
-    RivalTask,
+    NetworkRequest,
+    RivalRequest,
 )
 from go_rl.tuning.tvm.models.model import Rival
 from go_rl.tuning.tvm.operators import NetworkFunction, is_tuned
@@ -54,7 +54,7 @@ NAME, CALLS = "function", "calls"
 """Keys in the details of a record of a function without a schedule."""
 
 
-def credible(outcome: TaskOutcome) -> TaskOutcome:
+def credible(outcome: RequestOutcome) -> RequestOutcome:
     """Return an outcome whose ``seconds`` are the median where times disagree: some may be wrong on
     the short side, and such a candidate would be taken for the best."""
     if isinstance(outcome, str) or outcome["median"] <= APART * outcome["seconds"]:
@@ -173,8 +173,8 @@ class TvmBackend:
             if done and self.clock() > until:
                 break
             report(f"timing operators without schedules: {done} of {len(missing)}")
-            tasks = [self._task(functions[i], None) for i in numbers]
-            for i, outcome in zip(numbers, self._outcomes(tasks), strict=True):
+            requests = [self._request(functions[i], None) for i in numbers]
+            for i, outcome in zip(numbers, self._outcomes(requests), strict=True):
                 about = {NAME: wanted[i].name, CALLS: wanted[i].repeats}
                 key, told = (wanted[i].workload, AS_IT_COMES), self._possible(outcome, functions[i])
                 known[wanted[i].workload] = record_of(key, self.measuring, told, about)
@@ -202,7 +202,7 @@ class TvmBackend:
         known = known_trials(store, self.target, [function.operator]).get(0, [])
         keys = {trial.candidate.key for trial in known}
         missing = [candidate for candidate in candidates if candidate.key not in keys]
-        outcomes = self._outcomes([self._task(function, each.document) for each in missing])
+        outcomes = self._outcomes([self._request(function, each.document) for each in missing])
         config = self._config.measuring(self.target)
         told = [self._possible(outcome, function) for outcome in outcomes]
         for candidate, outcome in zip(missing, told, strict=True):
@@ -220,8 +220,8 @@ class TvmBackend:
     def measure(self, operator: int, candidates: Sequence[Candidate]) -> list[Trial]:
         """Build and time candidates; each trial is in the store when this returns."""
         began, function = self.clock(), self.network.tuned[operator]
-        tasks = [self._task(function, each.document) for each in candidates]
-        by_target = self._everywhere(tasks)
+        requests = [self._request(function, each.document) for each in candidates]
+        by_target = self._everywhere(requests)
         spent = (self.clock() - began) / max(len(candidates), 1)
         found: list[Trial] = []
         for target, outcomes in by_target.items():
@@ -244,7 +244,7 @@ class TvmBackend:
 
     def compare(
         self, compiled: Sequence[Path], rivals: Sequence[Rival], expected: float
-    ) -> list[TaskOutcome]:
+    ) -> list[RequestOutcome]:
         """Return the outcomes of compiled networks and of the same network elsewhere, visited in
         turn.
 
@@ -261,13 +261,13 @@ class TvmBackend:
         if expected > SLOW_SECONDS:
             timing = replace(timing, least_calls=1)
         inputs, common = self.network.inputs, self._common
-        tasks: list[Any] = [
-            NetworkTask(str(path.absolute()), inputs, common, timing) for path in compiled
+        requests: list[Any] = [
+            NetworkRequest(str(path.absolute()), inputs, common, timing) for path in compiled
         ]
-        tasks += [RivalTask(each, inputs, common, timing, self.cores) for each in rivals]
+        requests += [RivalRequest(each, inputs, common, timing, self.cores) for each in rivals]
         patient = max(self._config.timeout, SLOWEST * expected)
         config = replace(self._config.measuring(self.target, timing), timeout=patient)
-        outcomes = [credible(each) for each in self._measurer.in_turn(tasks, config)]
+        outcomes = [credible(each) for each in self._measurer.in_turn(requests, config)]
         for path, outcome in zip(compiled, outcomes, strict=False):
             if isinstance(outcome, str) and not outcome.startswith(TOO_LONG):
                 raise TuningError(f"{path}: the compiled network cannot be run: {outcome}")
@@ -300,8 +300,8 @@ class TvmBackend:
         flushed = 0 if read <= PRIVATE_CACHE else min(read, MOST_FLUSHED)
         return Measuring(self._config.memory, self._measurer.full_pace(), flushed)
 
-    def _task(self, function: NetworkFunction, document: Any) -> CandidateTask:
-        return CandidateTask(
+    def _request(self, function: NetworkFunction, document: Any) -> CandidateRequest:
+        return CandidateRequest(
             function.text,
             document,
             self.network.code,
@@ -309,19 +309,23 @@ class TvmBackend:
             self._config.candidate_timing,
         )
 
-    def _outcomes(self, tasks: Sequence[CandidateTask]) -> list[TaskOutcome]:
-        return self._measurer.outcomes(tasks, self.measuring)
+    def _outcomes(self, requests: Sequence[CandidateRequest]) -> list[RequestOutcome]:
+        return self._measurer.outcomes(requests, self.measuring)
 
-    def _everywhere(self, tasks: Sequence[CandidateTask]) -> dict[str, list[TaskOutcome]]:
+    def _everywhere(self, requests: Sequence[CandidateRequest]) -> dict[str, list[RequestOutcome]]:
         """Outcomes by target; there are several where workers have several processors."""
         if not isinstance(self._measurer, RayMeasurer):
-            return {self.target: self._outcomes(tasks)}
+            return {self.target: self._outcomes(requests)}
         code = self.network.code
-        found = self._measurer.everywhere(tasks, self.measuring)
+        found = self._measurer.everywhere(requests, self.measuring)
         return {code.of_records(name): outcomes for name, outcomes in found.items()}
 
     def _keep(
-        self, operator: int, target: str, trials: Sequence[Trial], outcomes: Sequence[TaskOutcome]
+        self,
+        operator: int,
+        target: str,
+        trials: Sequence[Trial],
+        outcomes: Sequence[RequestOutcome],
     ) -> None:
         if self._store is not None:
             config = self._config.measuring(target)
@@ -336,7 +340,7 @@ class TvmBackend:
         target = self.network.code.of_records()
         return LocalMeasurer(self._config.measuring(target), self._folder, self.network.code.cores)
 
-    def _possible(self, outcome: TaskOutcome, function: NetworkFunction) -> TaskOutcome:
+    def _possible(self, outcome: RequestOutcome, function: NetworkFunction) -> RequestOutcome:
         """The outcome, unless no processor is so fast."""
         outcome = credible(outcome)
         if isinstance(outcome, str) or function.flops <= outcome["seconds"] * self.peak_flops:

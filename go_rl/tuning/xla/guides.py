@@ -169,9 +169,9 @@ def _settings(config: TuneConfig, target: str) -> SettingRanks | None:
     if not config.ranks:
         return shipped_settings(target)
     found = RankPredictor.load(config.ranks)
-    if "flags" not in found.tasks:
+    if "flags" not in found.kinds:
         raise TuningError(
-            f"--ranks {config.ranks}: ranks {' and '.join(found.tasks)}, not XLA's flags; give "
+            f"--ranks {config.ranks}: ranks {' and '.join(found.kinds)}, not XLA's flags; give "
             "go-rl train tiles kernels that were measured under flags (--kernels)"
         )
     return FlagRanks(found)

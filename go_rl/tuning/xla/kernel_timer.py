@@ -17,9 +17,9 @@ from itertools import count
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
-from go_rl.costs.kernels.measure.exported import part_task
+from go_rl.costs.kernels.measure.exported import part_request
 from go_rl.costs.kernels.measure.settings import with_setting
-from go_rl.costs.kernels.measure.worker import KernelTask
+from go_rl.costs.kernels.measure.worker import KernelRequest
 from go_rl.costs.timing.collector import record_of
 from go_rl.costs.timing.config import CollectConfig
 from go_rl.costs.timing.rounds import batches, measure_together
@@ -200,7 +200,7 @@ class WorkerSource:
         self._program, self._config, self._folder = program, config, folder
         environment = {**worker_environment(config), **NO_CACHE}
         self._worker = WarmWorker(WORKER, core=worker_core(config), environment=environment)
-        self._last: tuple[tuple[int, ...], KernelTask | str] | None = None
+        self._last: tuple[tuple[int, ...], KernelRequest | str] | None = None
         self._ready = False
 
     def start(self) -> None:
@@ -222,14 +222,14 @@ class WorkerSource:
             self._config,
             timing=replace(timing, visits=times * timing.visits, patience=times * timing.patience),
         )
-        said = [self._task(tuple(nodes), setting) for nodes, setting in jobs]
-        able = [task for task in said if not isinstance(task, str)]
+        said = [self._request(tuple(nodes), setting) for nodes, setting in jobs]
+        able = [request for request in said if not isinstance(request, str)]
         outcomes = (
             outcome
-            for batch in batches(able, lambda task: task.operand_bytes, timing.together)
+            for batch in batches(able, lambda request: request.operand_bytes, timing.together)
             for outcome in measure_together(self._worker, batch, config)
         )
-        return [task if isinstance(task, str) else next(outcomes) for task in said]
+        return [request if isinstance(request, str) else next(outcomes) for request in said]
 
     def __enter__(self) -> WorkerSource:
         return self
@@ -237,13 +237,13 @@ class WorkerSource:
     def __exit__(self, *_: object) -> None:
         self._worker.close()
 
-    def _task(self, nodes: tuple[int, ...], setting: str) -> KernelTask | str:
+    def _request(self, nodes: tuple[int, ...], setting: str) -> KernelRequest | str:
         """The kernel as it travels, or why it cannot; the last one is kept for its settings."""
         if self._last is None or self._last[0] != nodes:
-            task = part_task(self._program, nodes, self._config, self._full_pace)
-            self._last = nodes, task
-        task = self._last[1]
-        return task if isinstance(task, str) else with_setting(task, setting)
+            request = part_request(self._program, nodes, self._config, self._full_pace)
+            self._last = nodes, request
+        request = self._last[1]
+        return request if isinstance(request, str) else with_setting(request, setting)
 
     @cached_property
     def _full_pace(self) -> float:

@@ -13,7 +13,7 @@ from go_rl.costs.kernels.predictor import KernelPredictor, predict_kernels
 from go_rl.costs.kernels.training import KernelTrainConfig
 
 SMALL = KernelTrainConfig(
-    KernelNetworkConfig(width=8, layers=1, head=8, opcode_width=4), steps=150, nodes=320,
+    KernelNetworkConfig(width=8, layers=1, head=8, opcode_width=4), updates=150, nodes=320,
     learning_rate=1e-2,
 )  # fmt: skip
 

@@ -60,7 +60,7 @@ def test_the_absolute_loss_by_hand():
 
 
 @pytest.mark.parametrize(
-    "wrong", [{"steps": 0}, {"nodes": 159}, {"learning_rate": 0.0}, {"forget": 1.0}]
+    "wrong", [{"updates": 0}, {"nodes": 159}, {"learning_rate": 0.0}, {"forget": 1.0}]
 )
 def test_bad_configurations_are_refused(wrong):
     with pytest.raises(TrainingError, match=next(iter(wrong))):

@@ -16,7 +16,7 @@ TINY = ProgramNetworkConfig(
     input_units=8, encoder_layers=1, heads=2, feedforward_units=8, embedding_layers=(8,),
     embedding=4, device_layers=(4,), decoder_layers=(8,),
 )  # fmt: skip
-TINY_RUN = ProgramTrainConfig(TINY, steps=150, batch=16, learning_rate=1e-2)
+TINY_RUN = ProgramTrainConfig(TINY, updates=150, batch=16, learning_rate=1e-2)
 NETWORKS = ("red", "green", "blue")
 
 

@@ -80,7 +80,7 @@ def test_too_few_programs_are_refused(examples):
     ("fields", "message"),
     [
         ({"batch": 0}, "batch must be >= 1"),
-        ({"steps": 0}, "steps must be >= 1"),
+        ({"updates": 0}, "updates must be >= 1"),
         ({"cmd_weight": -1.0}, "must be >= 0"),
     ],
 )

@@ -1,4 +1,4 @@
-"""Shared by the tests of the tile task."""
+"""Shared by the tests of tiled programs."""
 
 import pytest
 

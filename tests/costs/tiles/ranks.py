@@ -13,7 +13,7 @@ from go_rl.costs.kernels.measure.settings import flag_settings
 from go_rl.costs.kernels.network import KernelNetworkConfig
 from go_rl.costs.tiles import TileProgram, tile_configurations
 from go_rl.costs.tiles.measure.data import TileData
-from go_rl.costs.tiles.ranks.data import RankGroups, Task, flag_groups, tile_groups
+from go_rl.costs.tiles.ranks.data import CandidateKind, RankGroups, flag_groups, tile_groups
 from go_rl.costs.tiles.ranks.network import RankNetworkConfig
 from go_rl.costs.tiles.ranks.predictor import RankPredictor
 from go_rl.costs.tiles.ranks.training import RankTrainConfig
@@ -22,7 +22,7 @@ from go_rl.graphs.cutting.kernel_set import KernelSet
 TINY = RankNetworkConfig(
     KernelNetworkConfig(width=8, layers=1, head=8, opcode_width=4, outputs=8), head=16
 )
-CONFIG = RankTrainConfig(TINY, steps=100, batch=8, learning_rate=2e-2)
+CONFIG = RankTrainConfig(TINY, updates=100, batch=8, learning_rate=2e-2)
 PROGRAMS = tuple(
     TileProgram("matmul", (8 * 2**i, 16, 32), epilogue)
     for i in range(2)
@@ -75,12 +75,12 @@ def tile_data() -> TileData:
 
 
 @cache
-def groups() -> dict[Task, RankGroups]:
+def groups() -> dict[CandidateKind, RankGroups]:
     """Of both."""
     return {"flags": flag_groups(flag_data()), "tiles": tile_groups(tile_data())}
 
 
 @cache
 def learned() -> RankPredictor:
-    """One network that learned both tasks."""
+    """One network that learned both kinds of candidates."""
     return RankPredictor.fit(list(groups().values()), CONFIG, members=1)

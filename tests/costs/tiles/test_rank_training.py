@@ -36,7 +36,7 @@ def test_losses_by_hand(loss, expected):
 
 @pytest.mark.parametrize(
     "wrong",
-    [{"steps": 0}, {"batch": 0}, {"learning_rate": 0.0}, {"forget": 1.0}, {"most": 0.0}],
+    [{"updates": 0}, {"batch": 0}, {"learning_rate": 0.0}, {"forget": 1.0}, {"most": 0.0}],
 )
 def test_bad_configurations_are_refused(wrong):
     with pytest.raises(TrainingError, match=next(iter(wrong))):

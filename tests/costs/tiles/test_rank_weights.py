@@ -21,7 +21,7 @@ def path(tmp_path_factory):
 def test_weights_are_read_as_they_were_written(path):
     again = RankPredictor.load(path)
     assert (again.vocabulary, again.target) == (learned().vocabulary, "cpu-1")
-    assert again.tasks == ("flags", "tiles")
+    assert again.kinds == ("flags", "tiles")
     assert again.card["groups"]["flags"] == flag_data().kernels.num_kernels - 1
     np.testing.assert_array_equal(
         FlagRanks(again).order(flag_data().kernels),
@@ -29,7 +29,7 @@ def test_weights_are_read_as_they_were_written(path):
     )
 
 
-def test_shipped_weights_are_found_by_target_and_task(path, monkeypatch):
+def test_shipped_weights_are_found_by_target_and_kind(path, monkeypatch):
     monkeypatch.setattr(predictor, "SHIPPED", path.parent)
     found = shipped_ranks("cpu-1", "tiles")
     assert found is not None

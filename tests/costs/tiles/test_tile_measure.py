@@ -1,4 +1,4 @@
-"""Timing a tiling, and what is wrong with a task."""
+"""Timing a tiling, and what is wrong with a request."""
 
 import sys
 from dataclasses import replace
@@ -8,12 +8,12 @@ import pytest
 
 from go_rl.core import MissingDependencyError
 from go_rl.costs.tiles import TileError, TileProgram, Tiles
-from go_rl.costs.tiles.measure.measure import TileTask, compile_tiles, example_arguments
+from go_rl.costs.tiles.measure.measure import TileRequest, compile_tiles, example_arguments
 from go_rl.costs.timing.config import TimingConfig
 from go_rl.costs.timing.tvm_calls import import_tvm
 
 PROGRAM = TileProgram("matmul", (8, 16, 8), "bias+relu")
-TASK = TileTask(
+REQUEST = TileRequest(
     program=PROGRAM.to_json(),
     tiles=Tiles((4, 16, 8), (2, 8, 2), True).setting,
     full_pace=1e-5,
@@ -39,9 +39,9 @@ def test_arguments_are_the_same_each_time():
         ({"tiles": Tiles((4, 16, 8), (3, 8, 2)).setting}, "register tile 3 must divide"),
     ],
 )
-def test_a_malformed_task_is_named(change: dict[str, Any], said: str):
+def test_a_malformed_request_is_named(change: dict[str, Any], said: str):
     with pytest.raises(TileError, match=said):
-        compile_tiles(replace(TASK, **change))
+        compile_tiles(replace(REQUEST, **change))
 
 
 def test_without_tvm_the_message_says_how_to_install_it(monkeypatch: pytest.MonkeyPatch):

@@ -1,4 +1,4 @@
-"""Programs of the tile task: their loops, arrays, costs, documents and faults."""
+"""Tiled programs: their loops, arrays, costs, documents and faults."""
 
 import json
 

@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 
 from go_rl.core import ExecutionError
-from go_rl.costs.kernels.measure.worker import KernelTask
+from go_rl.costs.kernels.measure.worker import KernelRequest
 from go_rl.costs.timing.collector import Asked, Collector, whole_keys
 from go_rl.costs.timing.config import CollectConfig, TimingConfig
 from go_rl.costs.timing.measuring_run import Hold, MeasuringRun, Release, Timed, Visit
 from go_rl.costs.timing.rounds import (
     VISIT_SECONDS,
-    TaskOutcome,
+    RequestOutcome,
     measure_together,
 )
 from go_rl.costs.timing.timing import TimingSamples
@@ -22,8 +22,8 @@ from go_rl.runtime.warm_worker import WarmWorker, WorkerDied, WorkerFailed, Work
 CONFIG = CollectConfig(timing=TimingConfig(visits=3))
 
 
-def task(name: str, *shape: int) -> KernelTask:
-    return KernelTask(name.encode(), (), ((shape, "float32"),), 1e-5)
+def request(name: str, *shape: int) -> KernelRequest:
+    return KernelRequest(name.encode(), (), ((shape, "float32"),), 1e-5)
 
 
 class Machine(WarmWorker):
@@ -43,9 +43,9 @@ class Machine(WarmWorker):
     def call(self, request: Any, timeout: float) -> Any:
         assert timeout == self.config.timeout
         match request:
-            case Hold(number, task):
+            case Hold(number, wanted):
                 assert number == len(self.held)
-                name = task.program.decode()
+                name = wanted.program.decode()
                 self._fail(f"hold {name}")
                 self.held.append(name)
                 return {"compile_seconds": 1.0, "xla": {}}
@@ -69,7 +69,7 @@ class Machine(WarmWorker):
             raise error
 
 
-def told(outcomes: list[TaskOutcome], name: str) -> list[Any]:
+def told(outcomes: list[RequestOutcome], name: str) -> list[Any]:
     return [each[name] for each in outcomes if not isinstance(each, str)]
 
 
@@ -84,7 +84,7 @@ def told(outcomes: list[TaskOutcome], name: str) -> list[Any]:
 )
 def test_the_others_have_times_whatever_becomes_of_one(moment, error, said):
     machine = Machine({moment: error})
-    outcomes = measure_together(machine, [task("a"), task("b"), task("c")], CONFIG)
+    outcomes = measure_together(machine, [request("a"), request("b"), request("c")], CONFIG)
     assert outcomes[1] == said
     assert told(outcomes, "calls") == [3, 3]
 
@@ -127,8 +127,8 @@ def test_a_collector_keeps_what_was_asked_for_and_lacks_it_no_longer(tmp_path):
     """A time, a reason of the worker and one why nothing could be asked."""
     machine = Machine({"b": WorkerFailed("ValueError", "wrong")})
     asked = [
-        Asked("1", "", task("a"), {"model": "m"}, ("compile_seconds", VISIT_SECONDS)),
-        Asked("2", "", task("b"), {"model": "m"}, ("compile_seconds",)),
+        Asked("1", "", request("a"), {"model": "m"}, ("compile_seconds", VISIT_SECONDS)),
+        Asked("2", "", request("b"), {"model": "m"}, ("compile_seconds",)),
         Asked("3", "", "no operand travels", {"model": "n"}),
     ]
     with RecordStore(tmp_path / RECORDS) as store:

@@ -150,7 +150,7 @@ class TestRankPredictor(PredictorContract):
     def test_the_two_tasks_are_predicted_alike(self):
         flags = groups()["flags"]
         assert self.fitted().predict(flags.inputs).shape == flags.seconds.shape
-        assert CONFIG.network.tasks == ()
+        assert CONFIG.network.kinds == ()
 
 
 @cache

@@ -79,7 +79,7 @@ PIPELINES: tuple[Pipeline, ...] = (
     _resumable("train-ring"),
     _resumable("train-makespan"),
     _resumable("finetune"),
-    Pipeline(("train", "kernels", "kernels-cpu-1", "w.npz", "--steps", "2", "--members", "1"),
+    Pipeline(("train", "kernels", "kernels-cpu-1", "w.npz", "--updates", "2", "--members", "1"),
              contents("w.npz")),
     Pipeline(("evaluate", "zoo:vae-3-layers", "--hardware", "ring4", "--methods", "greedy",
               "random", "annealing", "--samples", "20", "--seeds", "2", "--out", "compared"), runs),

@@ -132,7 +132,7 @@ def _some(data: KernelData) -> KernelData:
 def kernel_model_training() -> Facts:
     """A small network learns the seconds of a few measured kernels; and what it then predicts."""
     some, losses = _some(_kernel_data()), []
-    config = KernelTrainConfig(SMALL, steps=100, nodes=640)
+    config = KernelTrainConfig(SMALL, updates=100, nodes=640)
     weights = KernelPredictor.fit(
         some, config, members=1, report=lambda member, step, loss: losses.append(loss)
     )
@@ -147,7 +147,7 @@ def rank_training(loss: RankLoss) -> Facts:
     """A small network learns to rank settings of kernels and tilings of programs together."""
     tiles, losses = tile_groups(load_tile_data("tiles-cpu-1")).take(np.arange(8)), []
     embedding = replace(SMALL, outputs=8)
-    config = RankTrainConfig(RankNetworkConfig(embedding, head=16), loss=loss, steps=30, batch=8)
+    config = RankTrainConfig(RankNetworkConfig(embedding, head=16), loss=loss, updates=30, batch=8)
     weights = RankPredictor.fit(
         [flag_groups(_some(_kernel_data())), tiles], config, members=1,
         report=lambda member, step, value: losses.append(value),

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from go_rl.core import OpGraph
+from go_rl.graphs.readers.model_options import ModelOptions
 from go_rl.graphs.readers.torch.program.pt2_file import Pt2Documents
 from go_rl.graphs.readers.torch.reader import read_documents
 
@@ -154,7 +155,7 @@ class Program:
     def read(self, **options: Any) -> OpGraph:
         """The graph of the program."""
         documents = Pt2Documents(self.document(), ({"config": self.stored},))
-        return read_documents(documents, "net", "net.pt2", **options)
+        return read_documents(documents, "net", "net.pt2", ModelOptions(**options))
 
     def save(self, path: Path) -> Path:
         """Write an archive without weights."""

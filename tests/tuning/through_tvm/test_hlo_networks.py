@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from go_rl.core import ReadError, ZooError
+from go_rl.graphs.readers.model_options import ModelOptions
 from go_rl.tuning.config import TuningError
 from go_rl.tuning.tvm.models.jax_function import jax_network
 from go_rl.tuning.tvm.models.model import ModelInput, TunableNetwork
@@ -76,7 +77,7 @@ def test_what_is_no_network_is_named(tmp_path, monkeypatch, model, error, senten
     with pytest.raises(error, match=sentence):
         read_model(model)
     with pytest.raises(ReadError, match="has no"):
-        read_model("zoo:resnet18", {"batch": 2})
+        read_model("zoo:resnet18", ModelOptions({"batch": 2}))
 
 
 def image(w, x):

@@ -22,7 +22,7 @@ class MeasurePrograms:
     folder: Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="DIR")]
     """Folder of the records: records.sqlite (docs/programs.md)."""
     list: bool = False
-    """Only list the tasks; nothing is measured, and TVM is not needed."""
+    """Only list the tensor tasks; nothing is measured, and TVM is not needed."""
     programs: ProgramsConfig = field(default_factory=ProgramsConfig)
 
 

@@ -73,12 +73,17 @@ def run(config: TunePrograms) -> int:
     """Run the command; returns the exit code."""
     folder = tuning_folder(config.out, _short(config.model))
     from go_rl.api.tune import summary, tune_programs
+    from go_rl.graphs.readers.model_options import ModelOptions
 
+    options = ModelOptions.of(
+        sizes_of(config.dim),
+        inputs=shapes_of(config.input),
+        weights=positions_of(config.weight_args),
+    )
     with tuning_view(config.json) as view:
         tuned = tune_programs(
-            config.model, folder, config.tune, dims=sizes_of(config.dim),
-            inputs=shapes_of(config.input), weights=positions_of(config.weight_args),
-            records=config.records, watch=view.watch, report=view.report,
+            config.model, folder, config.tune, options=options, records=config.records,
+            watch=view.watch, report=view.report,
         )  # fmt: skip
     if config.json:
         print_json(summary(tuned, config.tune))

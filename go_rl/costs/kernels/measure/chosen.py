@@ -16,7 +16,7 @@ from pathlib import Path
 import jax
 import jax.numpy as jnp
 
-from go_rl.costs.kernels.measure.exported import part_task
+from go_rl.costs.kernels.measure.exported import part_request
 from go_rl.costs.timing.collector import MODEL, Asked, collecting
 from go_rl.costs.timing.config import CollectConfig
 from go_rl.costs.timing.worker import WORKER, check_worker
@@ -79,8 +79,8 @@ def measure_chosen(
             some = missing[start : start + TOGETHER]
             collector.measure([
                 Asked(
-                    each.hash, AS_IT_COMES, part_task(each.program, each.nodes, config, full_pace),
-                    {MODEL: each.model},
+                    each.hash, AS_IT_COMES,
+                    part_request(each.program, each.nodes, config, full_pace), {MODEL: each.model},
                 )
                 for each in some
             ])  # fmt: skip

@@ -22,13 +22,13 @@ from go_rl.core import MissingDependencyError, ReadError
 from go_rl.core.files.whole_file import write_text
 from go_rl.costs.kernels.measure.exported import (
     load_programs,
-    part_task,
+    part_request,
     save_programs,
     zoo_program,
 )
 from go_rl.costs.kernels.measure.sampling import sample_kernels
 from go_rl.costs.kernels.measure.settings import flag_settings, layout_settings, with_setting
-from go_rl.costs.kernels.measure.worker import KernelTask
+from go_rl.costs.kernels.measure.worker import KernelRequest
 from go_rl.costs.timing.collector import (
     MODEL,
     Asked,
@@ -77,8 +77,8 @@ def collect_kernels(
 
 def operand_bytes(item: Asked | ModelEnd) -> float:
     """Return bytes that it takes to keep the operands of a kernel that is asked for."""
-    task = item.task if isinstance(item, Asked) else None
-    return task.operand_bytes if isinstance(task, KernelTask) else 0.0
+    request = item.request if isinstance(item, Asked) else None
+    return request.operand_bytes if isinstance(request, KernelRequest) else 0.0
 
 
 @dataclass(frozen=True)
@@ -148,11 +148,11 @@ class _Model:
                 yield ModelEnd(self.model.name, None)
                 return
             kernels, about = load_kernels(self._file)
-            before = len(self._tasks)
+            before = len(self._requests)
             for k in self._chosen(kernels):
                 yield from self._missing(kernels.hashes[k], about[NODES][k])
-            if len(self._tasks) > before:
-                save_programs(self._tasks, self._programs, self.config)
+            if len(self._requests) > before:
+                save_programs(self._requests, self._programs, self.config)
         except (ReadError, MissingDependencyError) as error:
             yield ModelEnd(self.model.name, None, f"left out: {error}")
         else:
@@ -201,17 +201,17 @@ class _Model:
         return self.folder / PROGRAMS / f"{self.model.name}.zip"
 
     @cached_property
-    def _tasks(self) -> dict[str, KernelTask]:
+    def _requests(self) -> dict[str, KernelRequest]:
         """Kernels, by hash, that need not be traced."""
         return load_programs(self._programs, self.config, self.collector.full_pace)
 
-    def _task(self, hash_: str, nodes: Sequence[int]) -> KernelTask | str:
-        if hash_ not in self._tasks:
-            task = part_task(self._program, nodes, self.config, self.collector.full_pace)
-            if isinstance(task, str):
-                return task
-            self._tasks[hash_] = task
-        return self._tasks[hash_]
+    def _request(self, hash_: str, nodes: Sequence[int]) -> KernelRequest | str:
+        if hash_ not in self._requests:
+            request = part_request(self._program, nodes, self.config, self.collector.full_pace)
+            if isinstance(request, str):
+                return request
+            self._requests[hash_] = request
+        return self._requests[hash_]
 
     def _sample(self) -> bool:
         """Choose as many kernels as the file lacks, and keep them behind those that it has; False:
@@ -256,20 +256,20 @@ class _Model:
         vary, lacks = self.config.vary, self.collector.lacks
         if vary == "fusion" and not lacks(hash_, AS_IT_COMES):
             return
-        task = self._task(hash_, nodes)
-        if isinstance(task, str):
-            yield self._wanted(hash_, AS_IT_COMES, task)
+        request = self._request(hash_, nodes)
+        if isinstance(request, str):
+            yield self._wanted(hash_, AS_IT_COMES, request)
             return
-        for setting in _settings(vary, task, hash_):
+        for setting in _settings(vary, request, hash_):
             if lacks(hash_, setting):
-                yield self._wanted(hash_, setting, with_setting(task, setting))
+                yield self._wanted(hash_, setting, with_setting(request, setting))
 
-    def _wanted(self, hash_: str, setting: str, task: KernelTask | str) -> Asked:
+    def _wanted(self, hash_: str, setting: str, request: KernelRequest | str) -> Asked:
         self.collector.known.add((hash_, setting, self.config.round))
-        return Asked(hash_, setting, task, {MODEL: self.model.name})
+        return Asked(hash_, setting, request, {MODEL: self.model.name})
 
 
-def _settings(vary: Varied, kernel: KernelTask, hash_: str) -> list[str]:
+def _settings(vary: Varied, kernel: KernelRequest, hash_: str) -> list[str]:
     if vary == "flags":
         return flag_settings()
     return layout_settings(kernel, int(hash_[:8], 16)) if vary == "layouts" else [""]

@@ -15,7 +15,7 @@ import jax.numpy as jnp
 
 from go_rl.core import ReadError
 from go_rl.core.files.whole_file import write_bytes
-from go_rl.costs.kernels.measure.worker import ArrayType, KernelTask
+from go_rl.costs.kernels.measure.worker import ArrayType, KernelRequest
 from go_rl.costs.timing.config import CollectConfig
 from go_rl.graphs.readers.jax.inline import JaxOptions
 from go_rl.graphs.readers.jax.stages import JaxProgram, jax_program
@@ -32,25 +32,25 @@ def zoo_program(model: ZooModel) -> JaxProgram:
     return jax_program(function, args, weights=weights, name=model.name, options=options)
 
 
-def part_task(
+def part_request(
     program: JaxProgram, nodes: Sequence[int], config: CollectConfig, full_pace: float
-) -> KernelTask | str:
+) -> KernelRequest | str:
     """Return some nodes of a program as they travel to a worker, or why they cannot."""
     try:
         stage = program.part(nodes)
         types = stage.weight_types, stage.input_types
-        return kernel_task(stage.function, *types, config, full_pace)
+        return kernel_request(stage.function, *types, config, full_pace)
     except Exception as error:  # whatever JAX cannot export
         return f"cannot be exported: {sentence_of(error)}"
 
 
-def kernel_task(
+def kernel_request(
     function: Callable[..., Any],
     weights: Types,
     inputs: Types,
     config: CollectConfig,
     full_pace: float,
-) -> KernelTask:
+) -> KernelRequest:
     """Return a function of two tuples of arrays as it travels to a worker.
 
     Args:
@@ -65,7 +65,7 @@ def kernel_task(
             platform.
     """
     exported = jax.export.export(jax.jit(function), platforms=(config.platform,))
-    return KernelTask(
+    return KernelRequest(
         program=bytes(exported(weights, inputs).serialize()),
         weights=tuple(map(_operand, weights)),
         inputs=tuple(map(_operand, inputs)),
@@ -90,27 +90,27 @@ CONTENTS = "contents.json"
 _DAMAGED = (OSError, ValueError, KeyError, TypeError, zipfile.BadZipFile)
 
 
-def save_programs(tasks: Mapping[str, KernelTask], path: Path, config: CollectConfig) -> None:
+def save_programs(requests: Mapping[str, KernelRequest], path: Path, config: CollectConfig) -> None:
     """Write the kernels of a model.
 
     Args:
-        tasks: by hash of the kernel, under no setting.
+        requests: by hash of the kernel, under no setting.
         path: whose folder is made; an older file is replaced.
         config: platform that they are exported for.
     """
     contents = {
         **_made_by(config),
-        "kernels": {h: {"weights": t.weights, "inputs": t.inputs} for h, t in tasks.items()},
+        "kernels": {h: {"weights": t.weights, "inputs": t.inputs} for h, t in requests.items()},
     }
     out = io.BytesIO()
     with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr(CONTENTS, json.dumps(contents))
-        for hash_, task in tasks.items():
-            archive.writestr(hash_, task.program)
+        for hash_, request in requests.items():
+            archive.writestr(hash_, request.program)
     write_bytes(path, out.getvalue())
 
 
-def load_programs(path: Path, config: CollectConfig, full_pace: float) -> dict[str, KernelTask]:
+def load_programs(path: Path, config: CollectConfig, full_pace: float) -> dict[str, KernelRequest]:
     """Return what `save_programs` wrote, to be timed as told; nothing where there is no file, or
     one of another version of JAX or for another platform.
 
@@ -125,7 +125,7 @@ def load_programs(path: Path, config: CollectConfig, full_pace: float) -> dict[s
             if any(contents[name] != value for name, value in _made_by(config).items()):
                 return {}
             return {
-                hash_: KernelTask(
+                hash_: KernelRequest(
                     program=archive.read(hash_),
                     weights=_operands(told["weights"]),
                     inputs=_operands(told["inputs"]),

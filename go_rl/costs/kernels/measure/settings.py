@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from go_rl.core import RecordError
-from go_rl.costs.kernels.measure.worker import ArrayType, KernelTask
+from go_rl.costs.kernels.measure.worker import ArrayType, KernelRequest
 from go_rl.runtime.records import canonical_json
 
 FLAGS = "flags"
@@ -34,14 +34,14 @@ LAYOUT_SETTINGS = 4
 
 
 def flag_settings() -> list[str]:
-    """Return the flag task's settings, as records carry them."""
+    """Return the settings of flags, as records carry them."""
     return [canonical_json({FLAGS: flags}) for flags in FLAG_SETTINGS]
 
 
-def layout_settings(task: KernelTask, seed: int) -> list[str]:
+def layout_settings(request: KernelRequest, seed: int) -> list[str]:
     """Return `LAYOUT_SETTINGS` distinct layouts of a kernel's operands, as records carry them;
     none where there are fewer."""
-    ranks = [_free_dims(operand) for operand in (*task.weights, *task.inputs)]
+    ranks = [_free_dims(operand) for operand in (*request.weights, *request.inputs)]
     if not any(ranks):
         return []
     rng, found = np.random.default_rng(seed), {}
@@ -68,12 +68,12 @@ def _candidates(ranks: Sequence[int], rng: np.random.Generator) -> Any:
         yield layouts(lambda rank: rng.permutation(rank).tolist())
 
 
-def with_setting(task: KernelTask, setting: str) -> KernelTask:
-    """Return the task under a setting; "": as it comes."""
+def with_setting(request: KernelRequest, setting: str) -> KernelRequest:
+    """Return the request under a setting; "": as it comes."""
     if not setting:
-        return task
+        return request
     told: Setting = json.loads(setting)
-    return replace(task, flags=told.get(FLAGS, {}), layouts=layouts_of(setting))
+    return replace(request, flags=told.get(FLAGS, {}), layouts=layouts_of(setting))
 
 
 def layouts_of(setting: str) -> tuple[tuple[int, ...] | None, ...]:

@@ -39,7 +39,7 @@ before."""
 
 
 @dataclass(frozen=True)
-class KernelTask:
+class KernelRequest:
     """One kernel to be measured."""
 
     program: bytes
@@ -61,26 +61,26 @@ class KernelTask:
         return float(sum(_bytes(each) for each in (*self.weights, *self.inputs)))
 
 
-def compile_kernel(task: KernelTask) -> tuple[Timed, dict[str, Any]]:
+def compile_kernel(request: KernelRequest) -> tuple[Timed, dict[str, Any]]:
     """Return the compiled kernel, ``compile_seconds``, and what XLA's own cost analysis says of the
     compiled program (``xla``)."""
     import jax
 
     began = time.perf_counter()
-    formats = _formats((*task.weights, *task.inputs), task.layouts)
-    split = len(task.weights)
+    formats = _formats((*request.weights, *request.inputs), request.layouts)
+    split = len(request.weights)
     jitted = jax.jit(
-        jax.export.deserialize(bytearray(task.program)).call,
+        jax.export.deserialize(bytearray(request.program)).call,
         in_shardings=(tuple(formats[:split]), tuple(formats[split:])),
-        compiler_options=dict(task.flags),
+        compiler_options=dict(request.flags),
     )
     arrays = [jax.device_put(_random(o), f) for o, f in zip(
-        (*task.weights, *task.inputs), formats, strict=True)]  # fmt: skip
+        (*request.weights, *request.inputs), formats, strict=True)]  # fmt: skip
     operands = tuple(arrays[:split]), tuple(arrays[split:])
     compiled = jitted.lower(*operands).compile()
     spent = time.perf_counter() - began
     sample = clocked(lambda: jax.block_until_ready(compiled(*operands)))
-    pace = CoreSpeed(task.full_pace)
+    pace = CoreSpeed(request.full_pace)
     said: Mapping[str, float] = compiled.cost_analysis() or {}
     known = {name: float(said[name]) for name in XLA_COSTS if name in said}
     about = {"compile_seconds": spent, "xla": known}

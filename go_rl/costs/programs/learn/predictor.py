@@ -151,7 +151,7 @@ class ProgramPredictor(Predictor[ProgramExamples, ProgramInputs]):
         """
         config = config or replace(
             self.config,
-            steps=max(self.config.steps // 5, 1),
+            updates=max(self.config.updates // 5, 1),
             learning_rate=self.config.learning_rate / 5,
         )
         own = self.config

@@ -60,15 +60,15 @@ class ProgramSearchConfig:
     """Trials in all, those of earlier runs counted."""
     most_programs: int = 2000
     """Drawn of those to learn from."""
-    steps: int = 2500
+    updates: int = 2500
     """Updates of a trial at the last rung."""
     seed: int = 0
 
     def __post_init__(self) -> None:
         if not 1 <= self.trials <= 1000:
             raise TrainingError(f"search: trials must lie in 1 to 1000, not {self.trials}")
-        if self.most_programs < 1 or self.steps < RUNGS[0]:
-            raise TrainingError(f"search: most_programs must be >= 1, steps >= {RUNGS[0]}")
+        if self.most_programs < 1 or self.updates < RUNGS[0]:
+            raise TrainingError(f"search: most_programs must be >= 1, updates >= {RUNGS[0]}")
 
 
 def import_optuna() -> Any:
@@ -113,7 +113,7 @@ def search_programs(
         load_if_exists=True,
         direction="minimize",
         pruner=optuna.pruners.SuccessiveHalvingPruner(
-            min_resource=config.steps // RUNGS[0], reduction_factor=REDUCTION
+            min_resource=config.updates // RUNGS[0], reduction_factor=REDUCTION
         ),
     )
     if not study.trials:  # what is returned is no worse on the subset than what was given
@@ -205,14 +205,14 @@ def _objective(
     transform = LabelTransform.fit(run.labels, data.train.seconds)
     error = np.inf
     for part in RUNGS:
-        steps = config.steps // part
+        updates = config.updates // part
         network = train_programs_network(
-            data.train, replace(run, steps=steps), scale, transform, None, None, others
+            data.train, replace(run, updates=updates), scale, transform, None, None, others
         )
         out, _ = network.outputs(prepare(judged.inputs, scale, counts, run.positional))
         labels = transform.mean + transform.deviation * out.astype(np.float64)
         error = mape(transform.seconds(labels), judged.seconds)
-        trial.report(error, steps)
+        trial.report(error, updates)
         if part > 1 and trial.should_prune():
             raise optuna.TrialPruned
     return error

@@ -53,7 +53,7 @@ class ProgramTrainConfig(TrainRun):
 
     network: ProgramNetworkConfig = field(default_factory=ProgramNetworkConfig)
     _: KW_ONLY
-    steps: int = 2500
+    updates: int = 2500
     learning_rate: float = 2e-3
     weight_decay: float = 1e-2
     batch: int = 128
@@ -88,7 +88,7 @@ class ProgramTrainConfig(TrainRun):
     def rule(self) -> UpdateRule:
         """Rule of updates."""
         return UpdateRule(
-            self.steps, self.learning_rate, self.weight_decay, self.optimizer, self.schedule
+            self.updates, self.learning_rate, self.weight_decay, self.optimizer, self.schedule
         )
 
 

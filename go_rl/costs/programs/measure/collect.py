@@ -19,7 +19,7 @@ from types import MappingProxyType
 from typing import Any
 
 from go_rl.core.errors import nearest
-from go_rl.costs.programs.measure.measure import BuildTask, DrawnNest, IdleCheck, ProgramTask
+from go_rl.costs.programs.measure.measure import BuildRequest, DrawnNest, IdleCheck, ProgramRequest
 from go_rl.costs.programs.measure.program_sets import program_set
 from go_rl.costs.programs.workloads import TaskError, TensorTask, network_tasks
 from go_rl.costs.programs.workloads.drawn_programs import CODEGEN, Drawing
@@ -214,8 +214,8 @@ def _asked(
         hashed = _hash(each.nest)
         reason = each.reason or (AGAIN if hashed in seen else "")
         seen.add(hashed)
-        task = reason or (drawing, draw)
-        asked = Asked(drawing.task.workload, drawing.setting(draw), task, details, KEPT)
+        request = reason or (drawing, draw)
+        asked = Asked(drawing.task.workload, drawing.setting(draw), request, details, KEPT)
         yield asked, each.operand_bytes
 
 
@@ -229,19 +229,19 @@ def _built(
 ) -> Asked:
     """Return what is asked for with its program built, or why it is not; it tells what the idle
     check found, too."""
-    details, task = {**asked.details, **found}, asked.task
-    if not isinstance(task, str):
-        drawing, draw = task
+    details, request = {**asked.details, **found}, asked.request
+    if not isinstance(request, str):
+        drawing, draw = request
         library = libraries / f"{drawing.task.workload}-{drawing.seed}-{draw}.so"
         try:
-            built = builder.call(BuildTask(drawing, draw, str(library)), config.measure.timeout)
-            task = ProgramTask(
+            built = builder.call(BuildRequest(drawing, draw, str(library)), config.measure.timeout)
+            request = ProgramRequest(
                 built, config.memory, config.most_seconds, collector.full_pace,
                 config.measure.timing,
             )  # fmt: skip
         except (WorkerDied, WorkerFailed, WorkerTimeout) as error:
-            task = reason_of(error, config.measure.timeout)
-    return replace(asked, task=task, details=details)
+            request = reason_of(error, config.measure.timeout)
+    return replace(asked, request=request, details=details)
 
 
 def _known_nests(collector: Collector, measured: Mapping[tuple[str, str], str]) -> Known:

@@ -53,7 +53,7 @@ class IdleCheck:
 
 
 @dataclass(frozen=True)
-class BuildTask:
+class BuildRequest:
     """Request for a program as a library that another process loads."""
 
     drawing: Drawing
@@ -79,7 +79,7 @@ class BuiltProgram:
 
 
 @dataclass(frozen=True)
-class ProgramTask:
+class ProgramRequest:
     """One program to be measured."""
 
     built: BuiltProgram
@@ -96,14 +96,14 @@ def build(request: Any) -> Any:
     """Do as asked; what the process that builds calls. It yields to any other on its core.
 
     Returns:
-        For `Drawing`: a `DrawnNest` for each schedule. For `BuildTask`: `BuiltProgram`.
+        For `Drawing`: a `DrawnNest` for each schedule. For `BuildRequest`: `BuiltProgram`.
     """
     _imported()
     os.setpriority(os.PRIO_PROCESS, 0, BUILD_NICE)
     return _drawn(request)[1] if isinstance(request, Drawing) else _built(request)
 
 
-def _built(asked: BuildTask) -> BuiltProgram:
+def _built(asked: BuildRequest) -> BuiltProgram:
     """Build one program."""
     candidates, nests = _drawn(asked.drawing)
     candidate, tvm = candidates[asked.draw], import_tvm()
@@ -121,7 +121,7 @@ def _linked(library: str, objects: list[str], **_: Any) -> None:
     subprocess.run(["ld", "-shared", "-o", library, *objects], check=True)
 
 
-def load_program(asked: ProgramTask) -> tuple[Timed, dict[str, Any]]:
+def load_program(asked: ProgramRequest) -> tuple[Timed, dict[str, Any]]:
     """Load one program.
 
     Returns:

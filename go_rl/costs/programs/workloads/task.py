@@ -38,12 +38,13 @@ MAY_BE_ZERO = frozenset({"padding"})
 
 
 class TaskError(GoRLError):
-    """A task of a tensor program is malformed."""
+    """A tensor task is malformed."""
 
 
 @dataclass(frozen=True)
 class TensorTask:
-    """An operator with its sizes.
+    """Tensor task: an operator with its sizes, whose programs compare. In `go_rl.costs.programs`
+    *task*, *tasks* alone mean it; what a measuring worker is asked for is a *request*.
 
     Raises:
         TaskError: the operator, a size or a step is unknown or wrong.

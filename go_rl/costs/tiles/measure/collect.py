@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from go_rl.costs.tiles import TARGET, TileWorkload, tile_configurations, tile_workloads
-from go_rl.costs.tiles.measure.measure import TileTask
+from go_rl.costs.tiles.measure.measure import TileRequest
 from go_rl.costs.timing.collector import MODEL, Asked, Report, collecting, first_by_hash
 from go_rl.costs.timing.config import CollectConfig
 from go_rl.costs.timing.tvm_calls import import_tvm
@@ -40,7 +40,7 @@ def collect_tiles(folder: Path, config: CollectConfig, report: Report) -> int:
             collector.measure([
                 Asked(
                     hash_, setting,
-                    TileTask(program.to_json(), setting, collector.full_pace, config.timing),
+                    TileRequest(program.to_json(), setting, collector.full_pace, config.timing),
                     details,
                 )
                 for setting in settings if collector.lacks(hash_, setting)

@@ -1,4 +1,4 @@
-"""`TileData`: programs of the tile task with the times of their tilings, for models to learn from.
+"""`TileData`: programs with the times of their tilings, for models to learn from.
 
 A data set is a file of records (`go_rl.runtime.records`), ``tiles-<target>.jsonl.gz``:
 `tile_records` takes them from a folder of `go_rl.costs.tiles.measure.collect`, `save_tiles` writes

@@ -21,7 +21,7 @@ from go_rl.costs.timing.tvm_calls import timed_calls
 
 
 @dataclass(frozen=True)
-class TileTask:
+class TileRequest:
     """One configuration to be measured."""
 
     program: str
@@ -33,7 +33,7 @@ class TileTask:
     timing: TimingConfig
 
 
-def compile_tiles(task: TileTask) -> tuple[Timed, dict[str, Any]]:
+def compile_tiles(request: TileRequest) -> tuple[Timed, dict[str, Any]]:
     """Build one configuration.
 
     Returns:
@@ -41,18 +41,18 @@ def compile_tiles(task: TileTask) -> tuple[Timed, dict[str, Any]]:
         scheduling and compiling.
 
     Raises:
-        TileError: the task is malformed, or the tiles do not fit the program.
+        TileError: the request is malformed, or the tiles do not fit the program.
         MissingDependencyError: TVM is not installed.
         ExecutionError: this processor lacks AVX2 or FMA.
     """
-    program = TileProgram.from_json(task.program)
-    tiled = TiledProgram(program, Tiles.from_json(task.tiles))
+    program = TileProgram.from_json(request.program)
+    tiled = TiledProgram(program, Tiles.from_json(request.tiles))
     start = time.perf_counter()
     kernel = build(tiled)
     spent = time.perf_counter() - start
     result = np.zeros(program.output_shape, np.float32)
     operands = [*example_arguments(program).values(), result]
-    return timed_calls(kernel, operands, task.full_pace), {"compile_seconds": spent}
+    return timed_calls(kernel, operands, request.full_pace), {"compile_seconds": spent}
 
 
 answer = MeasuringRun(compile_tiles).answer

@@ -1,8 +1,8 @@
 """Data of a ranking network: groups of candidates, each the ways to configure one kernel.
 
-A candidate is a row of features: for the task *flags* one column for each of
-`go_rl.costs.kernels.measure.settings.flag_settings`, of which one is 1; for the task *tiles*
-`go_rl.costs.tiles.features`.
+A candidate is a row of features. Of the kind *flags* it has one column for each of
+`go_rl.costs.kernels.measure.settings.flag_settings`, of which one is 1; of the kind *tiles* those
+of `go_rl.costs.tiles.features`.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from go_rl.costs.tiles import TileProgram, Tiles, feature_names, tile_features
 from go_rl.costs.tiles.measure.data import TileData
 from go_rl.graphs.cutting.kernel_set import KernelSet
 
-Task = Literal["flags", "tiles"]
-TASKS: tuple[Task, ...] = get_args(Task)
+CandidateKind = Literal["flags", "tiles"]
+CANDIDATE_KINDS: tuple[CandidateKind, ...] = get_args(CandidateKind)
 CONFIDENT = 0.2
 """Largest relative half-width of the 95 % interval of a time that takes part in a choice: one that
 is known less well may look the fastest, and then every other choice seems to lose. (Of tilings
 timed again hours later, those known to 2 % were 5 % apart, those beyond this 20 %.)"""
 OTHER = -1
-"""Number of a setting that is not of the flag task."""
+"""Number of a setting that is no candidate of flags."""
 Rows = Int[np.ndarray, "J"]
 
 
@@ -36,7 +36,7 @@ Rows = Int[np.ndarray, "J"]
 class Candidates:
     """``R`` candidates of ``K`` kernels: what is ranked."""
 
-    task: Task
+    kind: CandidateKind
     kernels: KernelSet
     kernel: Int64[np.ndarray, "R"]
     """[R] the kernel that each candidate is of."""
@@ -48,7 +48,7 @@ class Candidates:
 class RankGroups:
     """``G`` kernels with two candidates or more each, ``R`` altogether: what is learned from."""
 
-    task: Task
+    kind: CandidateKind
     data: str
     """Name of the data set."""
     target: str
@@ -77,7 +77,7 @@ class RankGroups:
     @property
     def inputs(self) -> Candidates:
         """The candidates alone."""
-        return Candidates(self.task, self.kernels, self.group, self.candidates)
+        return Candidates(self.kind, self.kernels, self.group, self.candidates)
 
     def take(self, which: Rows) -> RankGroups:
         """Return some of the groups, each at most once, in the order that they have."""
@@ -104,9 +104,9 @@ class CandidateBatch(NamedTuple):
     """[B, C] 1 for candidates, 0 for padding."""
 
 
-def candidate_columns(task: Task) -> tuple[str, ...]:
-    """Return what each column of a task's candidates is."""
-    return tuple(flag_settings()) if task == "flags" else feature_names()
+def candidate_columns(kind: CandidateKind) -> tuple[str, ...]:
+    """Return what each column of candidates of a kind is."""
+    return tuple(flag_settings()) if kind == "flags" else feature_names()
 
 
 def flag_groups(data: KernelData) -> RankGroups:
@@ -124,7 +124,7 @@ def flag_groups(data: KernelData) -> RankGroups:
     chosen = of_setting[data.setting]
     usable = np.asarray((chosen != OTHER) & (data.round == 0) & (data.spread <= CONFIDENT))
     rows = _rows_of_groups(data.kernel, usable)
-    _check_any(rows, f"{data.name}: no kernel was measured under two settings of flags")
+    _check_any(rows, "flags", f"{data.name}: no kernel was measured under two settings of flags")
     kernels = data.kernels.take(np.unique(data.kernel[rows]))
     table = flag_candidates(chosen[rows])
     return _groups("flags", data, rows, data.kernel[rows], kernels, table)
@@ -138,7 +138,7 @@ def tile_groups(data: TileData) -> RankGroups:
     """
     usable = np.asarray(data.first & (data.spread <= CONFIDENT))
     rows = _rows_of_groups(data.program, usable)
-    _check_any(rows, f"{data.name}: no program was measured under two tilings")
+    _check_any(rows, "tiles", f"{data.name}: no program was measured under two tilings")
     kernels = data.kernels.take(np.unique(data.program[rows]))
     programs = [data.programs[i] for i in data.program[rows].tolist()]
     table = tile_candidates(programs, [data.tiles[i] for i in rows.tolist()])
@@ -168,7 +168,7 @@ def candidate_batch(
     """Return the candidates of some groups as a batch, padding last.
 
     Args:
-        groups: of one task.
+        groups: of one kind.
         which: at most ``shape[0]`` of them.
         shape: groups and candidates of the batch; of a group with more candidates some are drawn.
         rng: draws them.
@@ -194,13 +194,13 @@ def _rows_of_groups(
     return rows[np.argsort(owner[rows], kind="stable")]
 
 
-def _check_any(rows: np.ndarray, complaint: str) -> None:
+def _check_any(rows: np.ndarray, kind: CandidateKind, complaint: str) -> None:
     if not len(rows):
-        raise TrainingError(f"{complaint}; measure some (go-rl measure kernels --task)")
+        raise TrainingError(f"{complaint}; measure some (go-rl measure kernels --vary {kind})")
 
 
 def _groups(
-    task: Task,
+    kind: CandidateKind,
     data: KernelData | TileData,
     rows: Int64[np.ndarray, "R"],
     owner: Int64[np.ndarray, "R"],
@@ -210,6 +210,6 @@ def _groups(
     number, first = np.unique(owner, return_index=True)
     ends = np.append(first, len(rows)).astype(np.int64)
     return RankGroups(
-        task=task, data=data.name, target=data.target, number=number, kernels=kernels, first=ends,
+        kind=kind, data=data.name, target=data.target, number=number, kernels=kernels, first=ends,
         row=rows, candidates=candidates, seconds=data.seconds[rows],
     )  # fmt: skip

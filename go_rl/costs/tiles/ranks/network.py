@@ -1,5 +1,5 @@
 """The network that ranks configurations of kernels: one embedding of the kernel's graph, and a head
-for each task that reads it with a candidate's features.
+for each kind of candidates, which reads it with a candidate's features.
 
 "The graph embedding network is shared between tile-size and flags models" ("A Learnt Performance
 Model for TPUs"). A kernel is embedded once, however many candidates it has.
@@ -23,7 +23,7 @@ from go_rl.costs.kernels.network import (
     PiecewiseLinear,
     Standardised,
 )
-from go_rl.costs.tiles.ranks.data import TASKS, Task
+from go_rl.costs.tiles.ranks.data import CANDIDATE_KINDS, CandidateKind
 
 
 @dataclass(frozen=True)
@@ -35,24 +35,24 @@ class RankNetworkConfig:
     )
     """The network that embeds kernels; its outputs are the columns of the embedding."""
     head: int = 128
-    """Width of the two layers of a task's head."""
+    """Width of the two layers of the head of a kind."""
     bins: int = 16
     """Bins of each feature of a candidate, see `PiecewiseLinear`; 0: none."""
     flags: int = 0
-    """Features of a candidate of the task flags; 0: the network knows nothing of it."""
+    """Features of a candidate of flags; 0: the network knows nothing of it."""
     tiles: int = 0
-    """Features of a candidate of the task tiles; 0: the network knows nothing of it."""
+    """Features of a candidate of tiles; 0: the network knows nothing of it."""
 
     def __post_init__(self) -> None:
         check_ranges(
             self, "ranks", TrainingError, head=COUNT, bins=NOT_NEGATIVE,
-            **dict.fromkeys(TASKS, NOT_NEGATIVE),
+            **dict.fromkeys(CANDIDATE_KINDS, NOT_NEGATIVE),
         )  # fmt: skip
 
     @property
-    def tasks(self) -> tuple[Task, ...]:
-        """The tasks that the network knows."""
-        return tuple(task for task in TASKS if getattr(self, task))
+    def kinds(self) -> tuple[CandidateKind, ...]:
+        """Kinds of candidates that the network knows."""
+        return tuple(kind for kind in CANDIDATE_KINDS if getattr(self, kind))
 
 
 class RankNetwork(nn.Module):
@@ -64,29 +64,29 @@ class RankNetwork(nn.Module):
         """Make the parts."""
         self.embedding = KernelNetwork(self.config.embedding)
         self.heads = {
-            task: RankHead(self.config.head, self.config.bins) for task in self.config.tasks
+            kind: RankHead(self.config.head, self.config.bins) for kind in self.config.kinds
         }
 
     def __call__(
         self, batch: KernelBatch, candidates: Mapping[str, Float[Array, "B C _"]]
     ) -> dict[str, Float[Array, "B C"]]:
-        """Return [B, C] scores of the candidates of each task, all of the same kernels."""
+        """Return [B, C] scores of the candidates of each kind, all of the same kernels."""
         kernel = self.embed(batch)
-        return {task: self.score(task, kernel[:, None], rows) for task, rows in candidates.items()}
+        return {kind: self.score(kind, kernel[:, None], rows) for kind, rows in candidates.items()}
 
     def embed(self, batch: KernelBatch) -> Float[Array, "B E"]:
         """Return [B, E] an embedding of each kernel."""
         return self.embedding(batch)
 
     def score(
-        self, task: str, kernel: Float[Array, "*#B E"], candidates: Float[Array, "*B F"]
+        self, kind: str, kernel: Float[Array, "*#B E"], candidates: Float[Array, "*B F"]
     ) -> Float[Array, "*B"]:
-        """Return the score of each candidate of a task, given the embedding of its kernel."""
-        return self.heads[task](kernel, candidates)
+        """Return the score of each candidate of a kind, given the embedding of its kernel."""
+        return self.heads[kind](kernel, candidates)
 
 
 class RankHead(nn.Module):
-    """A task's head."""
+    """Head of one kind of candidates."""
 
     width: int
     bins: int

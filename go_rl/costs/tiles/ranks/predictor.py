@@ -19,10 +19,10 @@ from go_rl.costs.kernels.measure.settings import flag_settings
 from go_rl.costs.kernels.network import KernelNetworkConfig
 from go_rl.costs.learning.training import MEMBERS, MemberReport, Report, train_members
 from go_rl.costs.tiles.ranks.data import (
-    TASKS,
+    CANDIDATE_KINDS,
+    CandidateKind,
     Candidates,
     RankGroups,
-    Task,
     candidate_columns,
     flag_candidates,
 )
@@ -36,7 +36,7 @@ SHIPPED = Path(__file__).parent / "pretrained"
 
 @dataclass(frozen=True, eq=False)
 class RankPredictor(Ensemble[TrainedRanks, Sequence[RankGroups], Candidates]):
-    """An ensemble that ranks configurations of kernels, for one task or both."""
+    """An ensemble that ranks configurations of kernels, of one kind or both."""
 
     what = "rank weights"
     unit = "score"
@@ -47,9 +47,9 @@ class RankPredictor(Ensemble[TrainedRanks, Sequence[RankGroups], Candidates]):
     shipped = SHIPPED
 
     @property
-    def tasks(self) -> tuple[Task, ...]:
-        """The tasks that it knows."""
-        return self.networks[0].config.tasks
+    def kinds(self) -> tuple[CandidateKind, ...]:
+        """Kinds of candidates that it knows."""
+        return self.networks[0].config.kinds
 
     @classmethod
     def fit(
@@ -59,7 +59,7 @@ class RankPredictor(Ensemble[TrainedRanks, Sequence[RankGroups], Candidates]):
         members: int = MEMBERS,
         report: Report | None = None,
     ) -> RankPredictor:
-        """Return networks that learned to rank the candidates of groups, all tasks together.
+        """Return networks that learned to rank the candidates of groups, both kinds together.
 
         Args:
             examples: of `flag_groups`, of `tile_groups` or of both.
@@ -84,7 +84,7 @@ class RankPredictor(Ensemble[TrainedRanks, Sequence[RankGroups], Candidates]):
 
         card = {
             "data": [each.data for each in examples],
-            "groups": {each.task: each.count for each in examples},
+            "groups": {each.kind: each.count for each in examples},
             "training": asdict(config),
         }
         networks = train_members(train_one, config.seed, members, report)
@@ -95,11 +95,11 @@ class RankPredictor(Ensemble[TrainedRanks, Sequence[RankGroups], Candidates]):
         compare.
 
         Raises:
-            CheckpointError: nothing was learned of the task.
+            CheckpointError: nothing was learned of candidates of their kind.
         """
-        if inputs.task not in self.tasks:
-            known = " and ".join(self.tasks)
-            raise CheckpointError(f"weights {self.name!r} rank {known}, not {inputs.task}")
+        if inputs.kind not in self.kinds:
+            known = " and ".join(self.kinds)
+            raise CheckpointError(f"weights {self.name!r} rank {known}, not {inputs.kind}")
         features = kernel_features(inputs.kernels, self.vocabulary)
         each = [network.scores(network.embed(features), inputs) for network in self.networks]
         return np.mean(each, axis=0)
@@ -109,7 +109,7 @@ class RankPredictor(Ensemble[TrainedRanks, Sequence[RankGroups], Candidates]):
 
     @classmethod
     def columns(cls) -> list[list[str]]:
-        names = (NODE_FEATURES, KERNEL_FEATURES, *map(candidate_columns, TASKS))
+        names = (NODE_FEATURES, KERNEL_FEATURES, *map(candidate_columns, CANDIDATE_KINDS))
         return [list(each) for each in names]
 
     @classmethod
@@ -117,8 +117,8 @@ class RankPredictor(Ensemble[TrainedRanks, Sequence[RankGroups], Candidates]):
         embedding = KernelNetworkConfig(**network["embedding"])
         config = RankNetworkConfig(**{**network, "embedding": embedding})
         rows = {
-            task: jax.ShapeDtypeStruct((1, 2, getattr(config, task)), jnp.float32)
-            for task in config.tasks
+            kind: jax.ShapeDtypeStruct((1, 2, getattr(config, kind)), jnp.float32)
+            for kind in config.kinds
         }
         one = jax.eval_shape(RankNetwork(config).init, jax.random.key(0), batch_shapes(), rows)
         return config, {str(i): one for i in range(members)}
@@ -151,10 +151,10 @@ class FlagRanks:
         return scores.reshape(count, settings)
 
 
-def shipped_ranks(target: str, task: Task) -> RankPredictor | None:
-    """Return the ranks that ship for a target and know a task; None where there are none."""
+def shipped_ranks(target: str, kind: CandidateKind) -> RankPredictor | None:
+    """Return the ranks that ship for a target and know a kind; None where there are none."""
     for path in sorted(SHIPPED.glob("*.npz"), reverse=True):
         found = RankPredictor.load(path)
-        if found.target == target and task in found.tasks:
+        if found.target == target and kind in found.kinds:
             return found
     return None

@@ -1,6 +1,6 @@
-"""Training a ranking network: which of a kernel's candidates is faster, for all tasks together.
+"""Training a ranking network: which of a kernel's candidates is faster, flags and tiles together.
 
-The shared embedding learns from every task in each update.
+The shared embedding learns from every kind of candidates in each update.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ from go_rl.costs.learning.training import (
 )
 from go_rl.costs.tiles.ranks.data import (
     CandidateBatch,
+    CandidateKind,
     Candidates,
     RankGroups,
-    Task,
     candidate_batch,
 )
 from go_rl.costs.tiles.ranks.network import RankNetwork, RankNetworkConfig
@@ -60,8 +60,8 @@ class RankTrainConfig(KernelRun):
     this, for which of two almost equal ones is faster is noise; None: all alike, as published,
     which ``experiments/kernels/kernel_ranks.py`` finds as good."""
     batch: int = 32
-    """Groups of each task in an update, all of one length bucket."""
-    steps: int = 1000
+    """Groups of each kind in an update, all of one length bucket."""
+    updates: int = 1000
     learning_rate: float = 2e-3
 
     @property
@@ -101,7 +101,7 @@ class TrainedRanks:
             part = slice(start, start + size)
             count = len(kernel[part])
             wide = [_padded(rows, size) for rows in (embedded[kernel[part]], features[part])]
-            found[part] = np.asarray(_score(self.config, inputs.task, self.params, *wide))[:count]
+            found[part] = np.asarray(_score(self.config, inputs.kind, self.params, *wide))[:count]
         return found
 
 
@@ -116,9 +116,9 @@ def _embed(config: RankNetworkConfig, params: Params, batch: KernelBatch) -> Any
 
 @partial(jax.jit, static_argnums=(0, 1))
 def _score(
-    config: RankNetworkConfig, task: Task, params: Params, kernel: Any, candidates: Any
+    config: RankNetworkConfig, kind: CandidateKind, params: Params, kernel: Any, candidates: Any
 ) -> Any:
-    return RankNetwork(config).apply(params, task, kernel, candidates, method="score")
+    return RankNetwork(config).apply(params, kind, kernel, candidates, method="score")
 
 
 def train_ranks(
@@ -127,10 +127,10 @@ def train_ranks(
     config: RankTrainConfig,
     report: MemberReport | None = None,
 ) -> TrainedRanks:
-    """Return a network that ranks the candidates of every task given.
+    """Return a network that ranks candidates of every kind given.
 
     Args:
-        groups: of one task or of both.
+        groups: of one kind or of both.
         vocabulary: opcodes that the network tells apart.
         config: of the run; sizes of its network that follow from the data are set here.
         report: receives every hundredth update, and the last, and its loss.
@@ -138,11 +138,11 @@ def train_ranks(
     Raises:
         TrainingError: the loss became NaN.
     """
-    columns = {each.task: each.candidates.shape[1] for each in groups}
+    columns = {each.kind: each.candidates.shape[1] for each in groups}
     embedding = replace(config.network.embedding, opcodes=len(vocabulary))
     network = replace(config.network, embedding=embedding, **{"flags": 0, "tiles": 0} | columns)
     config = replace(config, network=network)
-    sources = [_TaskBatches(each, vocabulary, config) for each in groups]
+    sources = [_KindBatches(each, vocabulary, config) for each in groups]
     rng = np.random.default_rng(config.seed)
     params = train(_initial(sources, config, rng), sources, config, rng, report)
     return TrainedRanks(network, params)
@@ -150,10 +150,10 @@ def train_ranks(
 
 @dataclass(frozen=True)
 class _RankLoss:
-    """`group_loss` of a task's candidates on kernels and their `CandidateBatch`."""
+    """`group_loss` of candidates of one kind on kernels and their `CandidateBatch`."""
 
     network: RankNetworkConfig
-    task: Task
+    kind: CandidateKind
     function: RankLoss
     most: float | None
 
@@ -161,20 +161,20 @@ class _RankLoss:
         self, params: Params, batch: tuple[KernelBatch, CandidateBatch]
     ) -> Float[Array, ""]:
         kernels, rows = batch
-        wanted: Any = {self.task: rows.features}
+        wanted: Any = {self.kind: rows.features}
         scores: Any = RankNetwork(self.network).apply(params, kernels, wanted)
         log_seconds, real = jnp.asarray(rows.log_seconds), jnp.asarray(rows.real)
-        return group_loss(self.function, scores[self.task], log_seconds, real, self.most)
+        return group_loss(self.function, scores[self.kind], log_seconds, real, self.most)
 
 
-class _TaskBatches:
-    """Batches of a task."""
+class _KindBatches:
+    """Batches of candidates of one kind."""
 
     def __init__(
         self, groups: RankGroups, vocabulary: tuple[str, ...], config: RankTrainConfig
     ) -> None:
         self.groups = groups
-        self.loss = _RankLoss(config.network, groups.task, config.loss, config.most)
+        self.loss = _RankLoss(config.network, groups.kind, config.loss, config.most)
         features = kernel_features(groups.kernels, vocabulary)
         self.kernels = RandomKernels(features, lambda _: config.batch, config.forget)
         self._width = min(int(np.diff(groups.first).max()), CANDIDATES)
@@ -186,16 +186,16 @@ class _TaskBatches:
 
 
 def _initial(
-    sources: list[_TaskBatches], config: RankTrainConfig, rng: np.random.Generator
+    sources: list[_KindBatches], config: RankTrainConfig, rng: np.random.Generator
 ) -> Params:
     batch = sources[0].draw(rng)[0]
-    rows = {s.groups.task: s.draw(rng)[1].features for s in sources}
+    rows = {s.groups.kind: s.draw(rng)[1].features for s in sources}
     key = jax.random.key(config.seed)
     params = initial_params(RankNetwork(config.network), key, batch, rows)
     scale = params["scale"]
     set_kernel_scales(scale["embedding"], [source.kernels.features for source in sources])
     for source in sources:
-        name, groups = f"heads_{source.groups.task}", source.groups
+        name, groups = f"heads_{source.groups.kind}", source.groups
         scale[name]["candidate_scale"] = scale_of(groups.candidates)
         if bins := config.network.bins:
             scale[name]["candidate_bins"] = bins_of(groups.candidates, bins)

@@ -12,7 +12,7 @@ from go_rl.graphs.readers.cost import Tensor
 from go_rl.graphs.readers.hf.family import BlockSizes, Names, Norm, Order, Tokens
 from go_rl.graphs.readers.hf.latent import latent_attention
 from go_rl.graphs.readers.hf.mlp import gated_mlp, mixture, scope_of
-from go_rl.graphs.readers.hf.network import Held, Made, NetworkBuilder
+from go_rl.graphs.readers.hf.network import Counted, Held, Made, NetworkBuilder
 
 
 @dataclass(frozen=True)
@@ -136,7 +136,7 @@ def _scores(
     arrived = sum(each.tensor.nbytes for each in (q, k, v, position_bias) if each is not None)
     return plan.net.add(
         path, "scaled_dot_product_attention", operands, (batch, new, heads * channels),
-        Held(state_bytes=state), num_bytes=arrived + state + q.tensor.nbytes, types=types,
+        Held(state_bytes=state), Counted(arrived + state + q.tensor.nbytes, types=types),
     )  # fmt: skip
 
 

@@ -18,7 +18,7 @@ from typing import Any
 
 from go_rl.graphs.readers.cost import Tensor
 from go_rl.graphs.readers.hf.family import BlockSizes, LatentSizes, Names, Tokens
-from go_rl.graphs.readers.hf.network import Held, Made, NetworkBuilder, Shape
+from go_rl.graphs.readers.hf.network import Counted, Held, Made, NetworkBuilder, Shape
 
 
 @dataclass(frozen=True)
@@ -152,7 +152,7 @@ def _by_head(net: NetworkBuilder, path: str, x: Made, heads: int, width: int, ma
     moved = x.tensor.nbytes + types["mat2"].nbytes + Tensor(shape, net.itemsize).nbytes
     return net.add(
         path, "bmm", {"self": x, "mat2": types["mat2"]}, shape, Held(others=(matrix,)),
-        num_bytes=moved, types=types,
+        Counted(moved, types=types),
     )  # fmt: skip
 
 
@@ -165,5 +165,5 @@ def _attention(
     given: dict[str, Any] = {**operands, "is_causal": True}
     return net.add(
         f"{scope}attention", "scaled_dot_product_attention", given, shape, Held(state_bytes=kept),
-        num_bytes=arrived + kept + Tensor(shape, net.itemsize).nbytes, types=types,
+        Counted(arrived + kept + Tensor(shape, net.itemsize).nbytes, types=types),
     )  # fmt: skip

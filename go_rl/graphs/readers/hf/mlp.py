@@ -9,7 +9,7 @@ from typing import Any
 
 from go_rl.graphs.readers.cost import Tensor
 from go_rl.graphs.readers.hf.family import BlockSizes, ExpertSizes, Names
-from go_rl.graphs.readers.hf.network import Held, Made, NetworkBuilder
+from go_rl.graphs.readers.hf.network import Counted, Held, Made, NetworkBuilder
 
 ACTIVATIONS: dict[str, tuple[str, dict[str, Any]]] = {
     "silu": ("silu", {}),
@@ -119,7 +119,7 @@ def _product(
     moved = x.tensor.nbytes + x.shape[0] * width * net.itemsize + read * matrices.nbytes
     return net.add(
         f"{scope}experts.{part}", "_grouped_mm", {"self": x, "mat2": matrices},
-        (x.shape[0], width), Held(others=held), num_bytes=moved,
+        (x.shape[0], width), Held(others=held), Counted(moved),
     )  # fmt: skip
 
 

@@ -54,6 +54,21 @@ class Held:
 NOTHING = Held()
 
 
+@dataclass(frozen=True)
+class Counted:
+    """What of an operator is counted otherwise than its operands and result say."""
+
+    num_bytes: float | None = None
+    """Read and written; None: all operands and the result."""
+    flops: float | None = None
+    """None: those of the operator by itself."""
+    types: Mapping[str, Tensor] = field(default_factory=dict)
+    """Operands as the operator sees them, which arrive as another view or in part."""
+
+
+PLAIN = Counted()
+
+
 class NetworkBuilder:
     """Nodes and edges, and the stored arrays that they read."""
 
@@ -95,9 +110,7 @@ class NetworkBuilder:
         operands: Mapping[str, Any],
         shape: Shape,
         held: Held = NOTHING,
-        num_bytes: float | None = None,
-        flops: float | None = None,
-        types: Mapping[str, Tensor] | None = None,
+        counted: Counted = PLAIN,
     ) -> Made:
         """Add an operator of ATen.
 
@@ -107,17 +120,15 @@ class NetworkBuilder:
             operands: `Made`, types without a producer, and settings by the name in its schema.
             shape: of the result.
             held: what the operator keeps.
-            num_bytes: read and written, where it is not what all operands and results have.
-            flops: where it is not what the operator by itself has.
-            types: of operands as the operator sees them, where they arrive as another view, or
-                only a part arrives.
+            counted: what of its cost its operands do not say.
         """
         weights = {key: self.stored[name] for key, name in held.operands.items()}
         arguments = {key: _typed(each) for key, each in operands.items()}
-        arguments |= {**weights, **(types or {})}
+        arguments |= {**weights, **counted.types}
         result = Tensor(shape, self.itemsize)
         call = TorchCall(f"aten.{op}", "default", f"{self.where}: {path}", arguments, (result,))
         rule = RULES[call.op]
+        num_bytes, flops = counted.num_bytes, counted.flops
         if num_bytes is None:
             moved = sum(t.nbytes for t in call.tensors) + result.nbytes
             num_bytes = moved if rule.num_bytes is None else rule.num_bytes(call)
@@ -183,7 +194,7 @@ class NetworkBuilder:
     def rotate(self, path: str, x: Made, share: float = 1.0) -> Made:
         """Add the rotation by position of a share of the channels, as one operator."""
         flops = ROTATION_FLOPS * share * x.tensor.size
-        return self.add(path, "mul", {"self": x}, x.shape, flops=flops)
+        return self.add(path, "mul", {"self": x}, x.shape, counted=Counted(flops=flops))
 
     def embed(self, path: str, ids: Made, entries: int, width: int, stored: str = "") -> Made:
         """Add a look-up in a table ``[entries, width]``, another module's where it is named."""

@@ -68,10 +68,8 @@ class NamedModule:
                 if options.optimiser
                 else exported_documents(self.module, self.arguments)
             )
-        return read_documents(
-            documents, self.name, where, unknown=options.unknown, trip_count=options.trip_count,
-            optimiser=options.optimiser, given=self.dims,
-        )  # fmt: skip
+        sized = replace(options, dims={}, inputs={})  # its arguments have their sizes
+        return read_documents(documents, self.name, where, sized, self.dims)
 
     def program(self) -> Any:
         """Return its `torch.export.ExportedProgram`, in evaluation mode; errors as of `graph`."""

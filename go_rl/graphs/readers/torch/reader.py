@@ -12,7 +12,7 @@ from go_rl.core.graph.op_kind import OpKind
 from go_rl.graphs.readers.cost import Tensor
 from go_rl.graphs.readers.file_errors import naming
 from go_rl.graphs.readers.graph_builder import TIE_BYTES, GraphBuilder, Node
-from go_rl.graphs.readers.model_options import Inputs, Unknown, unpriced, with_trips
+from go_rl.graphs.readers.model_options import ModelOptions, unpriced, with_trips
 from go_rl.graphs.readers.torch.costs.table import RULES
 from go_rl.graphs.readers.torch.graph import walk_graph
 from go_rl.graphs.readers.torch.program.parse import parse_program
@@ -33,77 +33,64 @@ WEIGHTS = ("parameter", "buffer", "tensor_constant")
 """Inputs of a program that stay on their devices."""
 GRADIENTS = ("gradient_to_parameter", "gradient_to_user_input")
 """Outputs of a backward pass."""
+AS_WRITTEN = ModelOptions()
 
 
-def read_pt2(
-    path: str | Path,
-    dims: Mapping[str, int] | None = None,
-    unknown: Unknown = "error",
-    inputs: Inputs | None = None,
-    trip_count: int | None = None,
-    optimiser: str | None = None,
-) -> OpGraph:
+def read_pt2(path: str | Path, options: ModelOptions = AS_WRITTEN) -> OpGraph:
     """Read the ``.pt2`` archive at ``path``; its weights need not be whole, and are not opened.
 
     Args:
         path: an archive of ``torch.export.save``.
-        dims: sizes of symbols by name, such as ``s77``, or by input and axis, such as ``x_0``;
-            trips of loops as ``<node>.trips``.
-        unknown: what to do about operators without a cost rule: ``error``, or ``bytes`` to count
-            the bytes they read and write and no FLOP.
-        inputs: shapes of inputs by name, which give their symbols.
-        trip_count: trips of every ``while_loop`` that ``dims`` do not name.
+        options: ``dims``: sizes of symbols by name, such as ``s77``, or by input and axis, such as
+            ``x_0``; trips of loops as ``<node>.trips``. ``unknown``: for ``bytes``, operators
+            without a cost rule count as the bytes they read and write and no FLOP. ``inputs``:
+            shapes of inputs by name, which give their symbols. ``trip_count``: trips of every
+            ``while_loop`` that ``dims`` do not name. ``optimiser``: of a training iteration.
 
     Raises:
         ReadError: damaged, of another schema, a size missing or out of its range; the message names
             the file and the node.
         UnknownOperatorError: operators without a cost rule, named with their counts.
     """
-    documents = read_pt2_documents(path)
-    return read_documents(
-        documents, Path(path).stem, str(path), dims, unknown, inputs, trip_count, optimiser
-    )
+    return read_documents(read_pt2_documents(path), Path(path).stem, str(path), options)
 
 
 def read_documents(
     documents: Pt2Documents,
     name: str,
     where: str,
-    dims: Mapping[str, int] | None = None,
-    unknown: Unknown = "error",
-    inputs: Inputs | None = None,
-    trip_count: int | None = None,
-    optimiser: str | None = None,
+    options: ModelOptions = AS_WRITTEN,
     given: Mapping[str, int] | None = None,
 ) -> OpGraph:
-    """Return the graph of a program in memory; other arguments and errors as in `read_pt2`.
+    """Return the graph of a program in memory; options and errors as in `read_pt2`.
 
     Args:
         documents: of the program.
         name: of the graph.
         where: said first in messages.
+        options: which of its sizes are chosen, and how it is counted.
         given: dims that the program was made with.
     """
     program = parse_program(documents, where)
-    sizes = bind_sizes(program, dims or {}, inputs or {}, where)
+    sizes = bind_sizes(program, options.dims, options.inputs, where)
     notes = list(documents.notes)
     bound = {**(given or {}), **sizes.all_dims}
     meta = {
         "format": "torch",
         "release": program.version,
-        "dims": with_trips(bound, trip_count),
+        "dims": with_trips(bound, options.trip_count),
         "notes": notes,
     }
-    walk = TorchWalk(GraphBuilder(name, meta), sizes, where, notes, trip_count=trip_count)
+    walk = TorchWalk(GraphBuilder(name, meta), sizes, where, notes, trip_count=options.trip_count)
     scope = ProgramScope(program.graph, {})
     with naming(where):
         _add_inputs(walk, scope, program)
         walk_graph(walk, scope)
         nearest_rule = "".join(nearest(op, RULES) for op, _ in walk.unknown.most_common(1))
-        notes[:0] = unpriced(walk.unknown, unknown, where, f"{nearest_rule} Count")
-        _mark_results(walk, scope, program, bool(optimiser))
-        if optimiser:
-            add_updates(walk, scope, program, optimiser)
+        notes[:0] = unpriced(walk.unknown, options.unknown, where, f"{nearest_rule} Count")
+        _mark_results(walk, scope, program, bool(options.optimiser))
+        if options.optimiser:
+            add_updates(walk, scope, program, options.optimiser)
             add_weight_returns(walk.builder)
             notes.extend(statistics_notes(walk.builder))
         return walk.builder.build()

@@ -8,7 +8,7 @@ from typing import Any, Protocol, runtime_checkable
 
 from go_rl.costs.timing.config import CollectConfig
 from go_rl.costs.timing.measuring_run import Release
-from go_rl.costs.timing.rounds import TaskOutcome, measure_together
+from go_rl.costs.timing.rounds import RequestOutcome, measure_together
 from go_rl.costs.timing.worker import START_SECONDS, folder_pace, worker_core, worker_environment
 from go_rl.runtime.warm_worker import WarmWorker
 from go_rl.tuning.tvm.codegen import own_cores
@@ -32,12 +32,12 @@ class Measurer(Protocol):
         """Return the reference speed of the core that measures."""
         ...
 
-    def outcomes(self, tasks: Sequence[Any], config: CollectConfig) -> list[TaskOutcome]:
-        """Return the outcome of each task; a bad one is a reason."""
+    def outcomes(self, requests: Sequence[Any], config: CollectConfig) -> list[RequestOutcome]:
+        """Return the outcome of each request; a bad one is a reason."""
         ...
 
-    def in_turn(self, tasks: Sequence[Any], config: CollectConfig) -> list[TaskOutcome]:
-        """Return the outcomes of tasks that one worker visits in turn."""
+    def in_turn(self, requests: Sequence[Any], config: CollectConfig) -> list[RequestOutcome]:
+        """Return the outcomes of requests that one worker visits in turn."""
         ...
 
     def close(self) -> None:
@@ -63,11 +63,11 @@ class LocalMeasurer:
     def full_pace(self) -> float:
         return folder_pace(self._folder, self._config)
 
-    def outcomes(self, tasks: Sequence[Any], config: CollectConfig) -> list[TaskOutcome]:
-        if not tasks:
+    def outcomes(self, requests: Sequence[Any], config: CollectConfig) -> list[RequestOutcome]:
+        if not requests:
             return []
         self._worker.call(Release(), START_SECONDS)  # a fresh process imports TVM
-        return measure_together(self._worker, tasks, config)
+        return measure_together(self._worker, requests, config)
 
     in_turn = outcomes
 

@@ -4,7 +4,7 @@ An optional extra: ``pip install 'go_rl[ray]'``. Times of two processors are nev
 with one processor are a group with a target of its own. A run is tuned for one of them, this
 machine's if it is among them, else the largest; the others time the same candidates meanwhile.
 Within a group, a node on which a reference kernel takes longer than `AGREE` times the group's
-median is left out. A task whose worker is lost goes to another one, once.
+median is left out. A request whose worker is lost goes to another one, once.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from typing import Any
 from go_rl.core import MissingDependencyError
 from go_rl.core.hardware.processor import own_target
 from go_rl.costs.timing.config import CollectConfig
-from go_rl.costs.timing.rounds import TaskOutcome
+from go_rl.costs.timing.rounds import RequestOutcome
 from go_rl.costs.timing.worker import START_SECONDS
 from go_rl.tuning.config import TuningError
 from go_rl.tuning.tvm.measure.measurers import WORKER
@@ -37,12 +37,12 @@ ANSWER_SECONDS = 10.0
 LOCAL = "ray"
 """Address of a cluster that is started here."""
 ATTEMPTS = 2
-"""Workers that are lost over one task, until it is given up."""
+"""Workers that are lost over one request, until it is given up."""
 
 
 @dataclass(frozen=True)
 class _Assignment:
-    """A task that a worker has."""
+    """A request that a worker has."""
 
     target: str
     number: int
@@ -53,20 +53,20 @@ class _Assignment:
 
 @dataclass
 class _Jobs:
-    """Tasks on several processors: by number, and how often each was tried."""
+    """Requests on several processors: by number, and how often each was tried."""
 
     waiting: dict[str, deque[tuple[int, int]]]
     running: dict[Any, _Assignment] = field(default_factory=dict)
-    found: dict[str, dict[int, TaskOutcome]] = field(default_factory=dict)
+    found: dict[str, dict[int, RequestOutcome]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.found = {target: {} for target in self.waiting}
 
-    def unfinished(self, tasks: int) -> bool:
+    def unfinished(self, requests: int) -> bool:
         """Whether an outcome is missing."""
-        return any(len(found) < tasks for found in self.found.values())
+        return any(len(found) < requests for found in self.found.values())
 
-    def keep(self, job: _Assignment, outcome: TaskOutcome) -> None:
+    def keep(self, job: _Assignment, outcome: RequestOutcome) -> None:
         """Take an outcome."""
         if job.target in self.found:
             self.found[job.target][job.number] = outcome
@@ -124,23 +124,24 @@ class RayMeasurer:
         """Return the reference speed of the core; each worker puts its own in."""
         return 1.0
 
-    def outcomes(self, tasks: Sequence[Any], config: CollectConfig) -> list[TaskOutcome]:
-        return self.everywhere(tasks, config, (self.target,))[self.target]
+    def outcomes(self, requests: Sequence[Any], config: CollectConfig) -> list[RequestOutcome]:
+        return self.everywhere(requests, config, (self.target,))[self.target]
 
     def everywhere(
-        self, tasks: Sequence[Any], config: CollectConfig, targets: Collection[str] | None = None
-    ) -> dict[str, list[TaskOutcome]]:
-        """Return the outcomes of each task on every processor, or on some; a worker has one task at
-        a time. Other processors than the run's own are left out once their workers are lost.
+        self, requests: Sequence[Any], config: CollectConfig, targets: Collection[str] | None = None
+    ) -> dict[str, list[RequestOutcome]]:
+        """Return the outcomes of each request on every processor, or on some; a worker has one
+        request at a time. Other processors than the run's own are left out once their workers are
+        lost.
 
         Raises:
             TuningError: all workers of the run's own processor are lost.
         """
         asked = [t for t, alive in self._alive.items() if alive and t in (targets or self._alive)]
-        jobs = _Jobs({target: deque((n, 1) for n in range(len(tasks))) for target in asked})
-        while jobs.unfinished(len(tasks)):
+        jobs = _Jobs({target: deque((n, 1) for n in range(len(requests))) for target in asked})
+        while jobs.unfinished(len(requests)):
             for target in asked:
-                self._hand_out(jobs, target, tasks, config)
+                self._hand_out(jobs, target, requests, config)
             self._collect(jobs, config)
             for target in [t for t in jobs.waiting if not self._alive[t]]:
                 jobs.drop(target)
@@ -148,16 +149,16 @@ class RayMeasurer:
                 raise _all_lost()
         if self.target in (targets or self._alive) and self.target not in jobs.found:
             raise _all_lost()
-        return {t: [found[n] for n in range(len(tasks))] for t, found in jobs.found.items()}
+        return {t: [found[n] for n in range(len(requests))] for t, found in jobs.found.items()}
 
-    def in_turn(self, tasks: Sequence[Any], config: CollectConfig) -> list[TaskOutcome]:
-        """Return the outcomes of tasks; libraries that tasks name travel to the worker."""
-        files = {name: Path(name).read_bytes() for task in tasks for name in _files(task)}
+    def in_turn(self, requests: Sequence[Any], config: CollectConfig) -> list[RequestOutcome]:
+        """Return the outcomes of requests; libraries that requests name travel to the worker."""
+        files = {name: Path(name).read_bytes() for request in requests for name in _files(request)}
         while self._alive[self.target]:
             worker = self._alive[self.target][0]
             try:
-                asked = worker.measure.remote(list(tasks), config, files)
-                return self._ray.get(asked, timeout=len(tasks) * _longest(config))
+                asked = worker.measure.remote(list(requests), config, files)
+                return self._ray.get(asked, timeout=len(requests) * _longest(config))
             except (self._ray.exceptions.RayActorError, self._ray.exceptions.GetTimeoutError):
                 self._lose(worker)
         raise _all_lost()
@@ -172,14 +173,14 @@ class RayMeasurer:
             self._ray.shutdown()
 
     def _hand_out(
-        self, jobs: _Jobs, target: str, tasks: Sequence[Any], config: CollectConfig
+        self, jobs: _Jobs, target: str, requests: Sequence[Any], config: CollectConfig
     ) -> None:
         busy = [job.worker for job in jobs.running.values()]
         for worker in [each for each in self._alive[target] if each not in busy]:
             if not jobs.waiting.get(target):
                 return
             number, attempt = jobs.waiting[target].popleft()
-            reference = worker.measure.remote([tasks[number]], config, {})
+            reference = worker.measure.remote([requests[number]], config, {})
             jobs.running[reference] = _Assignment(target, number, attempt, worker, time.monotonic())
 
     def _collect(self, jobs: _Jobs, config: CollectConfig) -> None:
@@ -344,17 +345,17 @@ def check_answers(address: str) -> None:
         raise TuningError(f"no Ray cluster answers at {address!r} ({error})") from error
 
 
-def _files(task: Any) -> tuple[str, ...]:
-    """Files that a task names."""
-    rival = getattr(task, "rival", None)
+def _files(request: Any) -> tuple[str, ...]:
+    """Files that a request names."""
+    rival = getattr(request, "rival", None)
     return tuple(
-        name for each in (task, rival) for name in
+        name for each in (request, rival) for name in
         (getattr(each, "path", ""), getattr(each, "weights", "")) if name
     )  # fmt: skip
 
 
 def _longest(config: CollectConfig) -> float:
-    """Seconds after which a worker that says nothing of a task is taken for lost."""
+    """Seconds after which a worker that says nothing of a request is taken for lost."""
     return START_SECONDS + (2.0 + config.timing.visits) * config.timeout
 
 

@@ -40,13 +40,15 @@ class RayWorker:
         """Return the target of this node's processor, and the seconds of the reference kernel."""
         return own_target(), reference_seconds()
 
-    def measure(self, tasks: list[Any], config: CollectConfig, files: Mapping[str, bytes]) -> list:
-        """Return the outcomes of tasks, visited in turn; ``files`` are written where they are
-        missing or others, for tasks that name them."""
+    def measure(
+        self, requests: list[Any], config: CollectConfig, files: Mapping[str, bytes]
+    ) -> list:
+        """Return the outcomes of requests, visited in turn; ``files`` are written where they are
+        missing or others, for requests that name them."""
         for name, content in files.items():
             write_where_other(Path(name), content)
         self._worker.call(Release(), START_SECONDS)
-        return measure_together(self._worker, [with_pace(t, self._pace) for t in tasks], config)
+        return measure_together(self._worker, [with_pace(t, self._pace) for t in requests], config)
 
 
 def write_where_other(path: Path, content: bytes) -> None:
@@ -68,8 +70,8 @@ def reference_seconds() -> float:
     return min(found)
 
 
-def with_pace(task: Any, pace: float) -> Any:
-    """Return a task with the reference speed of the core that measures it."""
-    if not hasattr(task, "measuring"):
-        return task
-    return replace(task, measuring=replace(task.measuring, full_pace=pace))
+def with_pace(request: Any, pace: float) -> Any:
+    """Return a request with the reference speed of the core that measures it."""
+    if not hasattr(request, "measuring"):
+        return request
+    return replace(request, measuring=replace(request.measuring, full_pace=pace))

@@ -49,7 +49,7 @@ class Measuring:
 
 
 @dataclass(frozen=True)
-class CandidateTask:
+class CandidateRequest:
     """Candidate of an operator to be measured."""
 
     operator: str
@@ -63,7 +63,7 @@ class CandidateTask:
 
 
 @dataclass(frozen=True)
-class NetworkTask:
+class NetworkRequest:
     """Compiled network to be measured."""
 
     path: str
@@ -74,7 +74,7 @@ class NetworkTask:
 
 
 @dataclass(frozen=True)
-class RivalTask:
+class RivalRequest:
     """Another implementation of a network to be measured."""
 
     rival: Rival
@@ -85,7 +85,7 @@ class RivalTask:
 
 
 def compile_program(
-    asked: CandidateTask | NetworkTask | RivalTask,
+    asked: CandidateRequest | NetworkRequest | RivalRequest,
 ) -> tuple[Timed, dict[str, Any]]:
     """Build what is asked.
 
@@ -105,7 +105,7 @@ def compile_program(
     first = run()  # behind a run of TVM's own, which does not count
     if first < SLOW_SECONDS:
         first = min(first, *(run() for _ in range(PROBES)))
-    if isinstance(asked, CandidateTask) and first > SLOW_SECONDS:
+    if isinstance(asked, CandidateRequest) and first > SLOW_SECONDS:
         once = TimingSamples(np.array([first]), np.array([pace()]), np.zeros(1))
         return lambda timing: once, about
     sample = sample_of(max(1, ceil(SAMPLE_SECONDS / max(first, 1e-9))))
@@ -127,16 +127,16 @@ SampleOf = Callable[[int], Callable[[], float]]
 seconds a run."""
 
 
-def _made(asked: CandidateTask | NetworkTask | RivalTask) -> SampleOf:
+def _made(asked: CandidateRequest | NetworkRequest | RivalRequest) -> SampleOf:
     match asked:
-        case CandidateTask():
+        case CandidateRequest():
             return _candidate(asked)
-        case NetworkTask():
+        case NetworkRequest():
             return _network(asked)
     return _rival(asked)
 
 
-def _candidate(asked: CandidateTask) -> SampleOf:
+def _candidate(asked: CandidateRequest) -> SampleOf:
     tvm, module = import_tvm(), _operator(asked.operator)
     made = with_packed_weights(scheduled(module, asked.document).mod)
     kernel = tvm.compile(made, target=asked.code.tvm()).jit()
@@ -146,7 +146,7 @@ def _candidate(asked: CandidateTask) -> SampleOf:
     return _sampler(tvm, kernel, operands)
 
 
-def _network(asked: NetworkTask) -> SampleOf:
+def _network(asked: NetworkRequest) -> SampleOf:
     tvm, rng = import_tvm(), np.random.default_rng(0)
     machine = tvm.relax.VirtualMachine(tvm.runtime.load_module(asked.path), tvm.cpu())
     operands = [tvm.runtime.tensor(each.random(rng), tvm.cpu()) for each in asked.inputs]
@@ -154,7 +154,7 @@ def _network(asked: NetworkTask) -> SampleOf:
     return _sampler(tvm, machine, None)
 
 
-def _rival(asked: RivalTask) -> SampleOf:
+def _rival(asked: RivalRequest) -> SampleOf:
     """Time runs as `_sampler` does; what calling one costs is counted."""
     rng = np.random.default_rng(0)
     operands = [each.random(rng) for each in asked.inputs]
@@ -173,7 +173,7 @@ def _rival(asked: RivalTask) -> SampleOf:
     return sample_of
 
 
-def _onnx_runtime(asked: RivalTask, operands: list[np.ndarray]) -> Callable[[], Any]:
+def _onnx_runtime(asked: RivalRequest, operands: list[np.ndarray]) -> Callable[[], Any]:
     import onnxruntime  # pyright: ignore[reportMissingImports]
 
     options = onnxruntime.SessionOptions()
@@ -186,7 +186,7 @@ def _onnx_runtime(asked: RivalTask, operands: list[np.ndarray]) -> Callable[[], 
     return lambda: session.run(None, feed)
 
 
-def _xla(asked: RivalTask, operands: list[np.ndarray]) -> Callable[[], Any]:
+def _xla(asked: RivalRequest, operands: list[np.ndarray]) -> Callable[[], Any]:
     from go_rl.tuning.tvm.models.hlo_network import compiled_by_xla
 
     with np.load(asked.rival.weights) as file:

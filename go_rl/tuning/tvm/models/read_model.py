@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
 from pathlib import Path
 
-from go_rl.graphs.readers.model_options import Inputs, ModelOptions
+from go_rl.graphs.readers.model_options import ModelOptions
 from go_rl.graphs.readers.recognise import Format, names_function, recognise
 from go_rl.graphs.zoo.load_model import ZOO_PREFIX
 from go_rl.tuning.config import TuningError
@@ -14,20 +13,17 @@ from go_rl.tuning.tvm.models.model import TunableNetwork
 
 def read_model(
     model: str | Path,
-    dims: Mapping[str, int] | None = None,
-    *,
-    inputs: Inputs | None = None,
-    weights: Collection[int] | None = None,
+    options: ModelOptions | None = None,
     seed: int = 0,
 ) -> TunableNetwork:
     """Read a network with its weights; those that it has none of are random.
 
     Args:
         model: an ONNX file, HLO text, StableHLO, ``module:function`` or ``zoo:NAME``.
-        dims: sizes of symbolic dimensions.
-        inputs: shapes of inputs of an ONNX model by name.
-        weights: positions of the arguments of a JAX function, or of the parameters of HLO, that are
-            weights; None: of HLO none, else see `go_rl.graphs.readers.jax.reader.trace_jax`.
+        options: ``dims``: sizes of symbolic dimensions. ``inputs``: shapes of inputs of an ONNX
+            model by name. ``weights``: positions of the arguments of a JAX function, or of the
+            parameters of HLO, that are weights; None: of HLO none, else see
+            `go_rl.graphs.readers.jax.reader.trace_jax`.
         seed: of random weights.
 
     Raises:
@@ -36,7 +32,7 @@ def read_model(
         TuningError: it does not say what it computes, or computes in another type than float32.
         ZooError: the zoo has no such network.
     """
-    options = ModelOptions.of(dims, inputs=inputs, weights=weights)
+    options = options or ModelOptions()
     if str(model).startswith(ZOO_PREFIX) and not Path(model).exists():
         return _zoo_network(str(model).removeprefix(ZOO_PREFIX), options, seed)
     if names_function(model):

@@ -195,11 +195,11 @@ class TransferTuner(SavedNetwork):
         own, group = relative_throughput(examples)
         throughput = own if throughput is None else throughput
         source = EpochSource(programs, throughput, group, run, self.module(self.sizes))
-        run = replace(run, steps=source.updates)
+        run = replace(run, updates=source.updates)
         rng = np.random.default_rng(run.seed)
         found = train(params, [source], run, rng, report, run.rule)
         merged = {"params": {**found.get(FROZEN, {}), **found["params"]}}
-        return replace(self, params=merged, run=run, drawn=run.steps * run.batch)
+        return replace(self, params=merged, run=run, drawn=run.updates * run.batch)
 
 
 def relative_throughput(

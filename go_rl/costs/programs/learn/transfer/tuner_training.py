@@ -30,7 +30,7 @@ TINY = 1e-8
 class TunerRun(TrainRun):
     """One training run; the defaults are the paper's (Table 4)."""
 
-    steps: int = 1
+    updates: int = 1
     """Updates; set by training, from epochs and programs."""
     epochs: int = 200
     batch: int = 16
@@ -51,7 +51,7 @@ class TunerRun(TrainRun):
     @property
     def rule(self) -> UpdateRule:
         """Rule of updates: Adam, at a constant rate."""
-        return UpdateRule(self.steps, self.learning_rate, self.weight_decay, "adamw", "constant")
+        return UpdateRule(self.updates, self.learning_rate, self.weight_decay, "adamw", "constant")
 
 
 class ThroughputBatch(NamedTuple):

@@ -12,7 +12,7 @@ from go_rl.core.errors import ReadError
 from go_rl.graphs.readers.cost import Tensor
 from go_rl.graphs.readers.hf.family import BlockSizes, TransformerFamily
 from go_rl.graphs.readers.hf.mlp import ACTIVATIONS, activate
-from go_rl.graphs.readers.hf.network import Held, Made, NetworkBuilder
+from go_rl.graphs.readers.hf.network import Counted, Held, Made, NetworkBuilder
 from go_rl.graphs.readers.hf.resolve import block_sizes
 from go_rl.graphs.readers.hf.vision.multimodal import Multimodal
 from go_rl.graphs.readers.hf.vision.tower import MOST_PIXELS, add_blocks, add_tower, patch_rows
@@ -152,8 +152,9 @@ def _pooled(net: NetworkBuilder, images: Images, x: Made, width: int) -> Made:
     side = isqrt(images.tokens)
     kernel = images.rows // side
     image = Tensor((images.count, channels, images.rows, images.rows), net.itemsize)
-    x = net.add(f"{path}.avg_pool", "avg_pool2d", {"self": x, "kernel_size": [kernel, kernel]},
-                (images.count, channels, side, side), types={"self": image})  # fmt: skip
+    operands = {"self": x, "kernel_size": [kernel, kernel]}
+    x = net.add(f"{path}.avg_pool", "avg_pool2d", operands, (images.count, channels, side, side),
+                counted=Counted(types={"self": image}))  # fmt: skip
     x = replace(x, tensor=Tensor((images.count, images.tokens, channels), net.itemsize))
     x = net.norm(f"{path}.mm_soft_emb_norm", x, "rms")
     matrix = net.array(f"{path}.mm_input_projection_weight", (channels, width))
