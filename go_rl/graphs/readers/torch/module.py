@@ -13,7 +13,7 @@ import inspect
 import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from go_rl.core.errors import GoRLError, MissingDependencyError, ReadError, nearest
