@@ -19,7 +19,7 @@ from go_rl.core.ranges import Range, check_ranges
 from go_rl.costs.timing.config import FEW_VISITS, ProgramsConfig, ProgramTiming, SamplingConfig
 
 if TYPE_CHECKING:
-    from go_rl.costs.programs.learn.code_trees import CodeTrees
+    from go_rl.costs.programs.learn.code_trees import ProgramTrees
     from go_rl.costs.programs.learn.examples import ProgramExamples
     from go_rl.costs.programs.learn.predictor import ProgramPredictor
     from go_rl.costs.programs.workloads import TensorTask
@@ -168,9 +168,9 @@ def _measured(
 
 
 def tuned_weights(
-    start: ProgramPredictor | CodeTrees, source: ProgramExamples, measured: ProgramExamples,
+    start: ProgramPredictor | ProgramTrees, source: ProgramExamples, measured: ProgramExamples,
     seed: int,
-) -> tuple[ProgramPredictor | CodeTrees, tuple[float, float]]:  # fmt: skip
+) -> tuple[ProgramPredictor | ProgramTrees, tuple[float, float]]:  # fmt: skip
     """Return weights that learned on, and their errors before and after on tasks that judge (MAPE).
 
     Networks learn the source again, and with it what was measured, repeated until it is about as

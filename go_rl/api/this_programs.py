@@ -16,7 +16,7 @@ from go_rl.core import ProblemError, TrainingError
 if TYPE_CHECKING:
     from go_rl.api.predict import Prediction
     from go_rl.core import OpGraph
-    from go_rl.costs.programs.learn.code_trees import CodeTrees
+    from go_rl.costs.programs.learn.code_trees import ProgramTrees
     from go_rl.costs.programs.learn.predictor import ProgramPredictor
     from go_rl.costs.programs.network_latency import NetworkLatency, NetworkPrograms
 
@@ -55,6 +55,7 @@ def predict_programs(
         TrainingError: nothing was calibrated here; the weights know no seconds, or no function.
         TuningError: the network cannot be compiled, or the folder is none of tuning.
     """
+    from go_rl.costs.programs.learn.code_trees import MachineTrees
     from go_rl.costs.programs.network_latency import check_priced, network_latency
     from go_rl.costs.timing.tvm_calls import import_tvm
     from go_rl.graphs.readers.model_options import ModelOptions
@@ -73,7 +74,8 @@ def predict_programs(
         options.get("dims"), inputs=options.get("inputs"), weights=weight_positions
     )
     read = read_model(given, asked)
-    network = network_programs(lower(read, code), found)
+    reads_code = isinstance(predictor, MachineTrees)
+    network = network_programs(lower(read, code), found, compiled=reads_code)
     prices = network_latency(network, predictor)
     check_priced(network, prices)
     return _prediction(network, prices, candidates)
@@ -94,7 +96,7 @@ def _checked(model: str | Path | OpGraph, options: Mapping[str, Any]) -> str | P
     return model
 
 
-def _predictor(weights: str | Path | None) -> ProgramPredictor | CodeTrees:
+def _predictor(weights: str | Path | None) -> ProgramPredictor | ProgramTrees:
     from go_rl.costs.programs.learn.program_weights import (
         predictor_of_seconds,
         this_machine_weights,

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from go_rl.costs.programs.learn.predictor import ProgramPredictor
 
 SplitName = Literal["by_task", "within_task", "by_model", "by_target"]
-ModelName = Literal["cdmpp", "cdmpp-code", "code-trees", "transfer"]
+ModelName = Literal["cdmpp", "cdmpp-code", "code-trees", "machine-trees", "transfer"]
 NETWORKS = ("cdmpp", "cdmpp-code")
 """Models that a search and members are of."""
 WEIGHTS = "weights.npz"
@@ -42,8 +42,9 @@ class TrainProgramsConfig:
     as "DEVICE x86-64-v4", of ``by_target``."""
     model: ModelName = "cdmpp"
     """The paper's network; the same with numbers of what the compiler makes of each leaf; boosted
-    trees on these, the most accurate (extra `trees`; docs/programs.md); or the transfer tuner,
-    which ranks the programs of one operator and knows no seconds."""
+    trees on these, or on the machine code besides, the most accurate (extra `trees`;
+    docs/programs.md); or the transfer tuner, which ranks the programs of one operator and knows no
+    seconds."""
     network: Literal["small", "paper"] = "small"
     """Sizes and hyper-parameters: those of the weights that ship, or the paper's Table 6 (13.8 M
     parameters; it wants many updates)."""
@@ -221,13 +222,15 @@ def _trained(
     examples: ProgramExamples, split: DataSplit, out: Path, config: TrainProgramsConfig, start: Any
 ) -> TrainedPrograms:
     """Train, or train further, what is no ensemble of CDMPP's networks."""
-    from go_rl.costs.programs.learn.code_trees import CodeTrees
+    from go_rl.costs.programs.learn.code_trees import CodeTrees, MachineTrees
 
     train = examples.take(split.train)
     if start is not None:
         learned = start.fine_tuned(train)
     elif config.model == "code-trees":
         learned = CodeTrees.fit(train)
+    elif config.model == "machine-trees":
+        learned = MachineTrees.fit(train)
     else:
         learned = _transfer_tuner(train, config)
     learned.save(out / WEIGHTS)

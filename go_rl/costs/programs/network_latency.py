@@ -7,7 +7,7 @@ replayer executes them in topological order.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol, runtime_checkable
 
 import numpy as np
@@ -19,7 +19,7 @@ from go_rl.costs.programs.features import compact_ast
 from go_rl.costs.programs.learn.examples import ProgramInputs, programs_of_nests
 from go_rl.costs.programs.learn.predictor import ProgramPredictions
 from go_rl.costs.programs.measure.data import ProgramTarget
-from go_rl.costs.programs.nests import LoopNest, nest_parts
+from go_rl.costs.programs.nests import LoopNest, nest_parts, nest_to_json
 
 DEFAULT, TUNED = "default", "tuned"
 """Schedules: the loops as TVM generates them; the best candidate of ``go-rl tune programs``."""
@@ -52,6 +52,8 @@ class NetworkProgram:
     """Loops of the function; None: they are not understood, see ``reason``."""
     reason: str = ""
     """Reason why there is no loop nest; "": there is one."""
+    machine: tuple[float, ...] = ()
+    """Numbers of its machine code (`MACHINE_NAMES`); none: it was not read."""
     exact: bool = True
     """Whether all of its arrays are of float32; others count as such in the nest."""
 
@@ -157,7 +159,13 @@ def _predicted(
     if not nests:
         nothing = np.zeros(0)
         return ProgramPredictions(nothing, nothing, nothing, nothing, np.zeros(0, np.bool_))
-    return predictor.interval(programs_of_nests(nests, network.target, owner))
+    machine = {
+        (nest_to_json(each.nest), network.target.codegen): each.machine
+        for each in network.programs
+        if each.nest is not None and each.machine
+    }
+    inputs = programs_of_nests(nests, network.target, owner)
+    return predictor.interval(replace(inputs, machine=machine))
 
 
 def check_priced(network: NetworkPrograms, prices: NetworkLatency) -> None:

@@ -9,11 +9,13 @@ from typing import Any
 import numpy as np
 
 from go_rl.core.hardware.processor import own_target
+from go_rl.costs.programs.machine_code.tvm_code import code_numbers
 from go_rl.costs.programs.measure.data import ProgramTarget
-from go_rl.costs.programs.nests import NestError
+from go_rl.costs.programs.nests import LoopNest, NestError
 from go_rl.costs.programs.nests.tvm_arithmetic import kind_of
 from go_rl.costs.programs.nests.tvm_lowering import nest_from_tvm
 from go_rl.costs.programs.network_latency import DEFAULT, TUNED, NetworkProgram, NetworkPrograms
+from go_rl.costs.programs.workloads.drawn_programs import codegen_target
 from go_rl.costs.timing.tvm_calls import import_tvm
 from go_rl.tuning.tvm.lowering import LoweredNetwork
 from go_rl.tuning.tvm.operators import CALL, NetworkFunction
@@ -21,8 +23,9 @@ from go_rl.tuning.tvm.space import ILLEGAL, scheduled
 
 
 def network_programs(
-    network: LoweredNetwork, candidates: Mapping[str, Any], device: str | None = None
-) -> NetworkPrograms:
+    network: LoweredNetwork, candidates: Mapping[str, Any], device: str | None = None,
+    compiled: bool = False,
+) -> NetworkPrograms:  # fmt: skip
     """Return the programs of a network, and its calls in order.
 
     Args:
@@ -30,12 +33,15 @@ def network_programs(
         candidates: documents of TVM's traces by the workload of a function, as ``candidates.json``
             of ``go-rl tune programs`` has them; other functions have TVM's default schedule.
         device: name of the machine; None: this one.
+        compiled: whether each function is compiled, for predictors that read machine code.
     """
+    level = network.code.level if compiled else ""
     owner = {name: i for i, each in enumerate(network.functions) for name in each.names}
     calls = list(_calls(network.module))
     return NetworkPrograms(
         programs=tuple(
-            _program(each, candidates.get(each.operator.workload)) for each in network.functions
+            _program(each, candidates.get(each.operator.workload), level)
+            for each in network.functions
         ),
         called=np.array([owner[name] for name, _ in calls], np.int64),
         before=tuple(waits for _, waits in calls),
@@ -43,8 +49,9 @@ def network_programs(
     )
 
 
-def _program(function: NetworkFunction, document: Any) -> NetworkProgram:
-    """A function under a candidate, or under TVM's default schedule where there is none."""
+def _program(function: NetworkFunction, document: Any, level: str) -> NetworkProgram:
+    """A function under a candidate, or under TVM's default schedule where there is none; compiled
+    for a level of x86-64 where there is one."""
     name, schedule = function.title, DEFAULT if document is None else TUNED
     try:
         module = scheduled(function.module, document).mod
@@ -52,12 +59,20 @@ def _program(function: NetworkFunction, document: Any) -> NetworkProgram:
         said = (str(error).strip() or type(error).__name__).splitlines()[0]
         return NetworkProgram(name, schedule, None, f"its schedule is not legal here: {said}")
     with suppress(NestError):
-        return NetworkProgram(name, schedule, nest_from_tvm(module))
+        nest = nest_from_tvm(module)
+        return NetworkProgram(name, schedule, nest, machine=_code(module, nest, level))
     try:
         nest = nest_from_tvm(module, other_types=True)
     except NestError as error:
         return NetworkProgram(name, schedule, None, str(error).splitlines()[0])
-    return NetworkProgram(name, schedule, nest, exact=False)
+    return NetworkProgram(name, schedule, nest, machine=_code(module, nest, level), exact=False)
+
+
+def _code(module: Any, nest: LoopNest, level: str) -> tuple[float, ...]:
+    """Numbers of the machine code of a function; none where no level is given."""
+    if not level:
+        return ()
+    return code_numbers(import_tvm().compile(module, target=codegen_target(level)), nest)
 
 
 def _calls(module: Any) -> Iterator[tuple[str, tuple[int, ...]]]:

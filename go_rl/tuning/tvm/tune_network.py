@@ -153,7 +153,12 @@ def _predictor(config: TuneProgramsConfig) -> LoadedPrograms:
         )
     found = load_program_weights(source or this_machine_weights())
     if not isinstance(found, GUIDES[config.guide]):
-        theirs = next(name for name, kind in GUIDES.items() if isinstance(found, kind))
+        theirs = next((name for name, kind in GUIDES.items() if isinstance(found, kind)), None)
+        if theirs is None:
+            raise TuningError(
+                f"tune: {source or this_machine_weights()} reads machine code, and a guide ranks "
+                "candidates before they are compiled; give weights of another model"
+            )
         raise TuningError(
             f"tune: {source or this_machine_weights()} holds weights of {theirs}: set guide to "
             f"{theirs!r}, not {config.guide!r}"

@@ -6,13 +6,20 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-from jaxtyping import Float32
+from jaxtyping import Float32, Float64
 
 from go_rl.core import TrainingError
 from go_rl.costs.programs.features import FEATURE_NAMES, LEAF_NUMBERS
-from go_rl.costs.programs.features.code_features import CODE_NAMES, CODE_NUMBERS, code_features
+from go_rl.costs.programs.features.cache_traffic import CACHES
+from go_rl.costs.programs.features.code_features import (
+    BOUNDS,
+    CODE_NAMES,
+    CODE_NUMBERS,
+    code_features,
+)
 from go_rl.costs.programs.features.register_tile import Processor
 from go_rl.costs.programs.learn.examples import TARGET_FEATURES, VECTOR_BYTES, ProgramInputs
+from go_rl.costs.programs.machine_code.machine_numbers import MACHINE_NAMES
 from go_rl.costs.programs.nests import nest_from_json
 from go_rl.costs.programs.nests.nest import ELEMENT_BYTES
 
@@ -29,6 +36,13 @@ TREE_NAMES = (
     "leaves", "first_share", "all_cycles",
 )  # fmt: skip
 """Names of the columns of `code_tree_features`."""
+MACHINE_TREE_NAMES = (
+    *TREE_NAMES, *MACHINE_NAMES, *(f"all_{name}_cycles" for name in BOUNDS),
+    "slowest_cycles", "summed_cycles", "machine_over_rules", "caches_over_machine",
+)  # fmt: skip
+"""Names of the columns of `machine_tree_features`."""
+CACHE_BOUNDS = slice(len(BOUNDS) - len(CACHES), len(BOUNDS))
+"""Those of `BOUNDS` that are what the caches move."""
 
 
 def summed_program_features(inputs: ProgramInputs) -> Float32[np.ndarray, "P F"]:
@@ -88,6 +102,47 @@ def code_tree_features(inputs: ProgramInputs) -> Float32[np.ndarray, "P F"]:
     first = cycles[order[inputs.asts.first_leaf[:-1]]] / np.maximum(whole, 1e-9)
     rest = np.stack([inputs.leaves, first, np.log2(whole + 1)], axis=1)
     return np.concatenate([summed, told.reshape(count, -1), rest], axis=1).astype(np.float32)
+
+
+def machine_tree_features(inputs: ProgramInputs) -> Float32[np.ndarray, "P F"]:
+    """Return [P, F] `MACHINE_TREE_NAMES`: `code_tree_features`; the machine code's numbers; the
+    bounds by rules of all statements, and how the code's cycles compare with these.
+
+    Raises:
+        TrainingError: see `with_code`, or the code of a program was not read.
+    """
+    levels = [target.codegen for target in inputs.targets]
+    keys = [(inputs.nests[nest], levels[target])
+            for nest, target in zip(inputs.nest.tolist(), inputs.target.tolist(), strict=True)
+            ] if inputs.nests else []  # fmt: skip
+    known = [inputs.machine.get(key) for key in keys]
+    missing = inputs.num_programs - sum(row is not None for row in known)
+    if missing:
+        raise TrainingError(
+            f"trees on machine code read what a compiler made of programs, and of {missing} of "
+            f"{inputs.num_programs} that is not known; use records of go-rl measure programs, "
+            "networks that TVM compiles, or a data set that has it (programs-3)"
+        )
+    rows = np.array(known, np.float32).reshape(len(known), len(MACHINE_NAMES))
+    wide = with_code(inputs)
+    features = code_tree_features(wide)
+    machine = np.exp2(rows[:, MACHINE_NAMES.index("machine_cycles")].astype(np.float64)) - 1
+    rules = _summed_bounds(wide)
+    caches = rules[:, CACHE_BOUNDS]
+    more = np.column_stack([
+        rules, np.maximum(machine, caches.max(axis=1, initial=0.0)), machine + caches.sum(axis=1),
+        machine / (1 + rules[:, 0]), caches.sum(axis=1) / (1 + machine),
+    ])  # fmt: skip
+    return np.concatenate([features, rows, np.log2(1 + more)], axis=1).astype(np.float32)
+
+
+def _summed_bounds(wide: ProgramInputs) -> Float64[np.ndarray, "P bounds"]:
+    """[P, bounds] cycles of all statements of a program, by `BOUNDS`."""
+    if not wide.num_programs:
+        return np.zeros((0, len(BOUNDS)))
+    places = [LEAF_NUMBERS + CODE_NAMES.index(f"{name}_cycles") for name in BOUNDS]
+    cycles = np.exp2(wide.asts.vectors[:, places].astype(np.float64)) - 1
+    return np.add.reduceat(cycles, wide.asts.first_leaf[:-1])
 
 
 def _code(inputs: ProgramInputs) -> Float32[np.ndarray, "S numbers"]:

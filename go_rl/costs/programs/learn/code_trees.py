@@ -1,4 +1,5 @@
-"""`CodeTrees`: boosted trees on what the compiler makes of a program, for the least relative error.
+"""`CodeTrees`, `MachineTrees`: boosted trees on what the compiler makes of a program, for the least
+relative error.
 
 Needs LightGBM, an optional extra: ``pip install 'go_rl[trees]'``.
 """
@@ -8,7 +9,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from jaxtyping import Bool, Float32, Float64, Int64
@@ -17,7 +18,12 @@ from go_rl.core import TrainingError
 from go_rl.costs.learning.predictor import Predictor
 from go_rl.costs.learning.splits import by_task
 from go_rl.costs.programs.features import FEATURE_VERSION
-from go_rl.costs.programs.learn.code_inputs import TREE_NAMES, code_tree_features
+from go_rl.costs.programs.learn.code_inputs import (
+    MACHINE_TREE_NAMES,
+    TREE_NAMES,
+    code_tree_features,
+    machine_tree_features,
+)
 from go_rl.costs.programs.learn.examples import ProgramExamples, ProgramInputs
 from go_rl.costs.programs.learn.predictor import MARGIN, TAILS, ProgramPredictions
 from go_rl.costs.trees.boosted import BoostedConfig, BoostedTrees, SummedKernels
@@ -35,8 +41,14 @@ TREES, RANGE = "trees", "range"
 
 @dataclass(frozen=True, eq=False)
 class ProgramTrees(Predictor[ProgramExamples, ProgramInputs]):
-    """Trees that learned the logarithm of the seconds. A kind of them says what `features` are, and
-    how it is fitted."""
+    """Abstract: trees that learned the logarithm of the seconds times a factor. A kind of them says
+    what `features` are.
+
+    The mean of logarithms is a median of seconds; the least mean *percentage* error wants less, as
+    a program predicted too slow by a factor counts more than one predicted too fast by it. The
+    factor is the best one on a fifth of the tasks, by trees that learned the others; so is the
+    interval.
+    """
 
     trees: BoostedTrees | None
     factor: float = 1.0
@@ -54,6 +66,8 @@ class ProgramTrees(Predictor[ProgramExamples, ProgramInputs]):
     format: ClassVar[str]
     names: ClassVar[tuple[str, ...]]
     """Names of the columns of `features`."""
+    config: ClassVar[BoostedConfig] = CONFIG
+    """What trees are grown by default."""
 
     def __post_init__(self) -> None:
         self.check_fitted(self.trees is not None)
@@ -62,6 +76,49 @@ class ProgramTrees(Predictor[ProgramExamples, ProgramInputs]):
     @abstractmethod
     def features(inputs: ProgramInputs) -> Float32[np.ndarray, "P F"]:
         """Return one row for each program."""
+
+    @classmethod
+    def fit(
+        cls, examples: ProgramExamples, config: BoostedConfig | None = None, factor: bool = True
+    ) -> Self:
+        """Return trees that learned from examples; see `Predictor`.
+
+        Args:
+            examples: with loop nests.
+            config: of the trees.
+            factor: whether predictions are made smaller for the least percentage error.
+        """
+        features, config = cls.features(examples.inputs), config or cls.config
+        errors = held_out_errors(features, examples.seconds, examples.inputs.task, config)
+        by = best_factor(errors) if factor else 1.0
+        spread = MARGIN * features.std(axis=0)
+        return cls(
+            BoostedTrees.fit(SummedKernels(features, by * examples.seconds), config),
+            by, error_bounds(errors, by),
+            features.min(axis=0) - spread, features.max(axis=0) + spread,
+        )  # fmt: skip
+
+    def fine_tuned(
+        self,
+        examples: ProgramExamples,
+        config: BoostedConfig | None = None,
+        judged: ProgramExamples | None = None,
+    ) -> Self:
+        """Return the trees and more, which learned what these miss on other examples; the factor
+        stays.
+
+        Args:
+            examples: with loop nests.
+            config: of the trees that are added; None: `MORE`.
+            judged: examples whose errors give the interval; None: it stays.
+        """
+        features, seconds = self.features(examples.inputs), self.factor * examples.seconds
+        more = self._trees.continued(SummedKernels(features, seconds), config or MORE)
+        tuned = replace(self, trees=more)
+        if judged is None:
+            return tuned
+        errors = np.log(judged.seconds / tuned.predict(judged.inputs))
+        return replace(tuned, errors=error_bounds(errors, 1.0))
 
     def predict(self, inputs: ProgramInputs) -> Float64[np.ndarray, "P"]:
         """Return [P] predictions."""
@@ -88,7 +145,7 @@ class ProgramTrees(Predictor[ProgramExamples, ProgramInputs]):
         self._kind().write(path, tree, {"factor": self.factor, "errors": list(self.errors)})
 
     @classmethod
-    def load(cls, source: str | Path) -> ProgramTrees:
+    def load(cls, source: str | Path) -> Self:
         """Read a saved file, by path only: none ship with the package."""
         with cls._kind().opened(source) as saved:
             trees = BoostedTrees.from_text(saved.arrays[TREES].tobytes().decode())
@@ -115,60 +172,22 @@ class ProgramTrees(Predictor[ProgramExamples, ProgramInputs]):
 
 @dataclass(frozen=True, eq=False)
 class CodeTrees(ProgramTrees):
-    """Trees that learned the logarithm of the seconds times a factor.
-
-    The mean of logarithms is a median of seconds; the least mean *percentage* error wants less, as
-    a program predicted too slow by a factor counts more than one predicted too fast by it. The
-    factor is the best one on a fifth of the tasks, by trees that learned the others; so is the
-    interval.
-    """
+    """Trees on what rules say that a compiler makes of a loop nest."""
 
     features = staticmethod(code_tree_features)
     format = "go_rl-programs-code-trees"
     names = TREE_NAMES
 
-    @classmethod
-    def fit(
-        cls, examples: ProgramExamples, config: BoostedConfig | None = None, factor: bool = True
-    ) -> CodeTrees:
-        """Return trees that learned from examples; see `Predictor`.
 
-        Args:
-            examples: with loop nests.
-            config: of the trees.
-            factor: whether predictions are made smaller for the least percentage error.
-        """
-        features, config = cls.features(examples.inputs), config or CONFIG
-        errors = held_out_errors(features, examples.seconds, examples.inputs.task, config)
-        by = best_factor(errors) if factor else 1.0
-        spread = MARGIN * features.std(axis=0)
-        return cls(
-            BoostedTrees.fit(SummedKernels(features, by * examples.seconds), config),
-            by, error_bounds(errors, by),
-            features.min(axis=0) - spread, features.max(axis=0) + spread,
-        )  # fmt: skip
+@dataclass(frozen=True, eq=False)
+class MachineTrees(ProgramTrees):
+    """Trees on these rules and on the machine code that a compiler made."""
 
-    def fine_tuned(
-        self,
-        examples: ProgramExamples,
-        config: BoostedConfig | None = None,
-        judged: ProgramExamples | None = None,
-    ) -> CodeTrees:
-        """Return the trees and more, which learned what these miss on other examples; the factor
-        stays.
+    config = BoostedConfig(trees=1500, leaves=8, learning_rate=0.05, column_share=0.3)
 
-        Args:
-            examples: with loop nests.
-            config: of the trees that are added; None: `MORE`.
-            judged: examples whose errors give the interval; None: it stays.
-        """
-        features, seconds = self.features(examples.inputs), self.factor * examples.seconds
-        more = self._trees.continued(SummedKernels(features, seconds), config or MORE)
-        tuned = replace(self, trees=more)
-        if judged is None:
-            return tuned
-        errors = np.log(judged.seconds / tuned.predict(judged.inputs))
-        return replace(tuned, errors=error_bounds(errors, 1.0))
+    features = staticmethod(machine_tree_features)
+    format = "go_rl-programs-machine-trees"
+    names = MACHINE_TREE_NAMES
 
 
 def held_out_errors(

@@ -8,7 +8,7 @@ primitives the traces (``traces[trace]``).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from math import log2, nan
 
@@ -19,7 +19,7 @@ from go_rl.core import TrainingError
 from go_rl.costs.devices.device_features import CDMPP_FEATURES, device_numbers
 from go_rl.costs.learning.metrics import groups_of, least_of_group
 from go_rl.costs.programs.features import PackedAsts, compact_ast, pack_asts
-from go_rl.costs.programs.measure.data import ProgramData, ProgramTarget
+from go_rl.costs.programs.measure.data import MachineTable, ProgramData, ProgramTarget
 from go_rl.costs.programs.nests import LoopNest, nest_to_json
 from go_rl.costs.programs.workloads import TensorTask
 
@@ -57,6 +57,9 @@ class ProgramInputs:
     are known."""
     traces: tuple[str, ...] = ()
     """Schedules, as TVM prints them; empty where they are not known."""
+    machine: MachineTable = field(default_factory=dict)
+    """Numbers of machine code, as far as it was read; by text, so that it holds for any selection
+    of the programs."""
 
     @property
     def num_programs(self) -> int:
@@ -169,6 +172,7 @@ def examples_of(
         networks=data.networks, targets=data.targets,
         devices=np.array([target_numbers(each, sheets) for each in data.targets]),
         nest=data.nest[which], trace=data.trace[which], nests=data.nests, traces=data.traces,
+        machine=data.machine,
     )  # fmt: skip
     return ProgramExamples(inputs, seconds[kept], spread[kept], data.name, dropped)
 

@@ -16,7 +16,7 @@ from go_rl.core.files.paths import user_cache
 from go_rl.core.files.shipped import shipped_or_given
 from go_rl.core.hardware.processor import own_target
 from go_rl.costs.learning.predictor import Predictor
-from go_rl.costs.programs.learn.code_trees import CodeTrees
+from go_rl.costs.programs.learn.code_trees import CodeTrees, MachineTrees, ProgramTrees
 from go_rl.costs.programs.learn.examples import ProgramExamples, ProgramInputs
 from go_rl.costs.programs.learn.predictor import ProgramPredictor
 from go_rl.costs.programs.learn.transfer.tuner import TransferTuner
@@ -24,10 +24,11 @@ from go_rl.costs.programs.learn.weights_file import KIND, SHIPPED
 from go_rl.runtime.array_file import read_parameters
 from go_rl.runtime.saved_model import FORMAT
 
-LoadedPrograms = ProgramPredictor | CodeTrees | TransferTuner
-KINDS: Mapping[str, type[ProgramPredictor] | type[CodeTrees] | type[TransferTuner]]
+LoadedPrograms = ProgramPredictor | ProgramTrees | TransferTuner
+KINDS: Mapping[str, type[ProgramPredictor] | type[ProgramTrees] | type[TransferTuner]]
 KINDS = MappingProxyType({
-    KIND.format: ProgramPredictor, CodeTrees.format: CodeTrees, TransferTuner.format: TransferTuner,
+    KIND.format: ProgramPredictor, CodeTrees.format: CodeTrees, MachineTrees.format: MachineTrees,
+    TransferTuner.format: TransferTuner,
 })  # fmt: skip
 """Predictors by the format of their files."""
 WHAT, ENDING = "weights of tensor programs", ".npz"
@@ -84,7 +85,7 @@ def load_program_weights(source: str | Path) -> LoadedPrograms:
     return found
 
 
-def predictor_of_seconds(source: str | Path) -> ProgramPredictor | CodeTrees:
+def predictor_of_seconds(source: str | Path) -> ProgramPredictor | ProgramTrees:
     """Read weights that predict seconds (`load_program_weights`).
 
     Raises:
@@ -94,6 +95,6 @@ def predictor_of_seconds(source: str | Path) -> ProgramPredictor | CodeTrees:
     if isinstance(found, TransferTuner):
         raise TrainingError(
             f"{source}: weights of the transfer tuner rank programs of one operator and know no "
-            "seconds; give weights of the models cdmpp, cdmpp-code or code-trees"
+            "seconds; give weights of the models cdmpp, cdmpp-code, code-trees or machine-trees"
         )
     return found

@@ -126,6 +126,7 @@ def join_examples(parts: Sequence[ProgramExamples]) -> ProgramExamples:
         trace=_renumbered(trace, [each.trace for each in given]),
         nests=tuple(map(str, nests)) if known else (),
         traces=tuple(map(str, traces)) if all(each.traces for each in given) else (),
+        machine={key: row for each in given for key, row in each.machine.items()},
     )  # fmt: skip
     dropped: dict[str, int] = {}
     for part in parts:

@@ -161,7 +161,7 @@ def _described(loops: Sequence[Innermost], work: Work) -> Iterator[float]:
     size = loop.work["instructions"]
     yield loop.runs * size / max(work["instructions"], 1.0)
     yield _scaled(size)
-    yield _scaled(loop.iterations)
+    yield _scaled(float(loop.iterations))
     yield float(loop.chain)
     yield float(loop.forwarded)
     yield from (loop.work[name] / size for name in SHARES)

@@ -3,8 +3,9 @@ is not measured again.
 
 A record's workload is the hash of the task, its setting ``{"codegen", "draw", "draws", "seed"}``;
 its details hold the task, the network that it comes from, the loop nest, from which features are
-computed without TVM, the schedule's trace, and what the idle check before its batch said. A program
-that was drawn before for its task is not measured again; its record says so.
+computed without TVM, the schedule's trace, numbers of the machine code, and what the idle check
+before its batch said. A program that was drawn before for its task is not measured again; its
+record says so.
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ from go_rl.runtime.warm_worker import WarmWorker, WorkerDied, WorkerFailed, Work
 
 WORKER = "go_rl.costs.programs.measure.measure:answer"
 BUILDER = "go_rl.costs.programs.measure.measure:build"
-TASK, NEST, TRACE = "task", "nest", "trace"
+TASK, NEST, TRACE, MACHINE = "task", "nest", "trace", "machine"
 """Fields in the details of a program's record; those without a time have the task only."""
 MEMORY = "memory_seconds"
 """Field that holds what `go_rl.costs.programs.measure.measure.memory_seconds` was before the
@@ -56,7 +57,7 @@ AGAIN = "drawn before"
 Known = dict[tuple[str, str], set[bytes]]
 """Hashes of the loop nests that were measured, by workload and level of x86-64."""
 NOTHING: Mapping[tuple[str, str], str] = MappingProxyType({})
-KEPT = (NEST, TRACE, VISIT_SECONDS)
+KEPT = (NEST, TRACE, MACHINE, VISIT_SECONDS)
 Wanted = Collection[tuple[str, str]]
 """Workload and setting of the programs to be measured."""
 Sized = tuple[Asked, int]

@@ -16,11 +16,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float64, Int64
+from jaxtyping import Float32, Float64, Int64
 
 from go_rl.core import ReadError, ZooError
 from go_rl.costs.programs.features import PackedAsts
-from go_rl.costs.programs.measure.collect import NEST, TASK, TRACE
+from go_rl.costs.programs.measure.collect import MACHINE, NEST, TASK, TRACE
 from go_rl.costs.programs.measure.features_file import nest_features
 from go_rl.costs.programs.workloads import TaskError, TensorTask, network_tasks
 from go_rl.costs.timing.collector import MODEL, SLOWED, failures_of
@@ -30,6 +30,8 @@ from go_rl.runtime.records import RECORDS, Record, RecordStore
 
 ROWS = ("task", "target", "draw", "nest", "trace", "seconds", "spread", "away")
 """Arrays of one number a measurement."""
+MachineTable = Mapping[tuple[str, str], Sequence[float] | Float32[np.ndarray, "numbers"]]
+"""Numbers of machine code (`MACHINE_NAMES`), by loop nest (JSON) and level of x86-64."""
 FEW_CALLS = 60
 """Timed calls below which their median counts."""
 
@@ -81,6 +83,8 @@ class ProgramData:
     """Reasons why a measurement has no time, and how often."""
     provenance: Mapping[str, Any] = field(default_factory=dict)
     """Provenance of the data: processor of each device, versions of tools, rules."""
+    machine: MachineTable = field(default_factory=dict)
+    """Numbers of machine code, as far as it was read."""
 
 
 def gather_programs(
@@ -132,6 +136,11 @@ def gather_programs(
         asts=nest_features(tuple(nests), folder),
         failures=failures_of(mine),
         provenance={"processors": processors, "measured": _days(timed), "left_out": left_out},
+        machine={
+            (_text(r, NEST), _target(r).codegen): tuple(r.details[MACHINE])
+            for r in timed
+            if MACHINE in r.details
+        },
         **_columns(timed, nests),
     )
 

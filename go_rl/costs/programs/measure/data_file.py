@@ -22,9 +22,9 @@ import numpy as np
 from go_rl.core import ReadError
 from go_rl.core.errors import nearest
 from go_rl.costs.programs.features import FEATURE_VERSION, PackedAsts
-from go_rl.costs.programs.measure.data import ROWS, ProgramData, ProgramTarget
+from go_rl.costs.programs.measure.data import ROWS, MachineTable, ProgramData, ProgramTarget
 from go_rl.costs.programs.workloads import TaskError, TensorTask
-from go_rl.costs.programs.workloads.drawn_programs import Drawing
+from go_rl.costs.programs.workloads.drawn_programs import CODEGEN, Drawing
 from go_rl.runtime.saved_model import SavedKind
 
 KIND = SavedKind(
@@ -57,6 +57,7 @@ def save_programs(data: ProgramData, path: Path) -> None:
         "ordering": data.asts.ordering.astype(np.uint32),
         "leaves": data.asts.leaves.astype(np.uint32),
         **row_arrays({name: getattr(data, name) for name in ROWS}),
+        **_machine_arrays(data),
     }
     manifest = {
         "name": data.name,
@@ -189,8 +190,32 @@ def _data(manifest: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> Prog
         ),
         failures=manifest["failures"],
         provenance=manifest["provenance"],
+        machine=_machine_table(arrays),
         **_rows(arrays),
     )
+
+
+def _machine_arrays(data: ProgramData) -> dict[str, np.ndarray]:
+    """Numbers of machine code: which nest, which level of `CODEGEN`, and [numbers, programs]."""
+    place, levels = {nest: i for i, nest in enumerate(data.nests)}, list[str](CODEGEN)
+    rows = sorted((place[nest], levels.index(level), row)
+                  for (nest, level), row in data.machine.items())  # fmt: skip
+    numbers = np.array([row for *_, row in rows], np.float16).reshape(len(rows), -1)
+    return {
+        "machine": _packed(np.ascontiguousarray(numbers.T).tobytes()),
+        "machine_nest": np.array([nest for nest, *_ in rows], np.uint32),
+        "machine_level": np.array([level for _, level, _ in rows], np.uint8),
+    }
+
+
+def _machine_table(arrays: Mapping[str, np.ndarray]) -> MachineTable:
+    if "machine" not in arrays:
+        return {}
+    nests = _unpacked(arrays["nests"]).decode().split("\n")
+    nest, levels = arrays["machine_nest"].tolist(), list[str](CODEGEN)
+    numbers = np.frombuffer(_unpacked(arrays["machine"]), np.float16).reshape(-1, len(nest))
+    rows = zip(nest, arrays["machine_level"].tolist(), numbers.T.astype(np.float32), strict=True)
+    return {(nests[i], levels[level]): row for i, level, row in rows}
 
 
 def _packed(content: bytes) -> np.ndarray:

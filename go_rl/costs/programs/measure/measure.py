@@ -18,7 +18,8 @@ from typing import Any
 
 import numpy as np
 
-from go_rl.costs.programs.nests import NestError, nest_to_json
+from go_rl.costs.programs.machine_code.tvm_code import code_numbers
+from go_rl.costs.programs.nests import NestError, nest_from_json, nest_to_json
 from go_rl.costs.programs.nests.tvm_lowering import import_meta_schedule, nest_from_tvm
 from go_rl.costs.programs.workloads.drawn_programs import (
     Drawing,
@@ -75,6 +76,8 @@ class BuiltProgram:
     """Loop nest (JSON)."""
     trace: str
     """Trace of TVM that makes the schedule."""
+    machine: tuple[float, ...]
+    """Numbers of its machine code (`MACHINE_NAMES`)."""
     compile_seconds: float
 
 
@@ -100,12 +103,12 @@ def build(request: Any) -> Any:
     """
     _imported()
     os.setpriority(os.PRIO_PROCESS, 0, BUILD_NICE)
-    return _drawn(request)[1] if isinstance(request, Drawing) else _built(request)
+    return drawn(request)[1] if isinstance(request, Drawing) else _built(request)
 
 
 def _built(asked: BuildRequest) -> BuiltProgram:
     """Build one program."""
-    candidates, nests = _drawn(asked.drawing)
+    candidates, nests = drawn(asked.drawing)
     candidate, tvm = candidates[asked.draw], import_tvm()
     start = time.perf_counter()
     target = codegen_target(asked.drawing.codegen)
@@ -113,7 +116,8 @@ def _built(asked: BuildRequest) -> BuiltProgram:
     kernel.export_library(asked.library, fcompile=_linked)
     spent = time.perf_counter() - start
     nest, trace = nests[asked.draw].nest, str(candidate.sch.trace)
-    return BuiltProgram(asked.library, tuple(_shapes(candidate)), nest, trace, spent)
+    machine = code_numbers(kernel, nest_from_json(nest))
+    return BuiltProgram(asked.library, tuple(_shapes(candidate)), nest, trace, machine, spent)
 
 
 def _linked(library: str, objects: list[str], **_: Any) -> None:
@@ -125,8 +129,8 @@ def load_program(asked: ProgramRequest) -> tuple[Timed, dict[str, Any]]:
     """Load one program.
 
     Returns:
-        What times it (`timed_calls`), and ``compile_seconds``, ``nest`` (JSON) and ``trace``, how
-        the schedule came about.
+        What times it (`timed_calls`), and ``compile_seconds``, ``nest`` (JSON), ``trace``, how the
+        schedule came about, and ``machine``, numbers of the code.
 
     Raises:
         ExecutionError: the program is too slow.
@@ -140,6 +144,7 @@ def load_program(asked: ProgramRequest) -> tuple[Timed, dict[str, Any]]:
     timed = timed_calls(kernel, operands, asked.full_pace, asked.most_seconds)
     about = {
         "compile_seconds": built.compile_seconds, "nest": built.nest, "trace": built.trace,
+        "machine": built.machine,
     }  # fmt: skip
     return timed, about
 
@@ -185,7 +190,7 @@ def _imported() -> None:
 
 
 @lru_cache(maxsize=16)
-def _drawn(drawing: Drawing) -> tuple[list[Any], list[DrawnNest]]:
+def drawn(drawing: Drawing) -> tuple[list[Any], list[DrawnNest]]:
     """Return the candidates of a drawing, and their loop nests."""
     candidates = draw_programs(drawing)
     return candidates, [_nest(each) for each in candidates]

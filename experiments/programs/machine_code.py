@@ -1,0 +1,182 @@
+"""What machine code says of tensor programs, beside rules for what a compiler makes of loops.
+
+Run: ``python -m experiments programs.machine_code [--read]``. ``--read`` first compiles those
+programs of the data set whose code is not known (half a second each; needs the extra tvm) and
+writes the data set with it. Arms are `CodeTrees` (rules), the same grown as `MachineTrees` are, and
+`MachineTrees` (rules and code), judged on tasks, and on networks, that were not learned from.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from experiments.experiment import Experiment, deadline, say
+from experiments.page_text import table_lines
+from experiments.statistics import with_range
+from go_rl.core import TrainingError
+from go_rl.costs.learning.metrics import latency_metrics
+from go_rl.costs.learning.splits import HELD_OUT, DataSplit, by_model, by_task
+from go_rl.costs.programs.learn.code_trees import CodeTrees, MachineTrees, ProgramTrees
+from go_rl.costs.programs.learn.examples import ProgramExamples
+from go_rl.costs.programs.learn.reading import read_examples
+from go_rl.costs.programs.machine_code.tvm_code import code_numbers
+from go_rl.costs.programs.measure.data import MachineTable, ProgramData
+from go_rl.costs.programs.measure.data_file import KIND, load_programs, save_programs
+from go_rl.costs.programs.measure.measure import drawn
+from go_rl.costs.programs.nests import nest_from_json
+from go_rl.costs.programs.workloads.drawn_programs import Drawing, codegen_target
+from go_rl.costs.timing.tvm_calls import import_tvm
+
+ARMS: Mapping[str, Callable[[ProgramExamples], ProgramTrees]] = {
+    "`CodeTrees`: rules": CodeTrees.fit,
+    "the same, grown as `MachineTrees`": lambda train: CodeTrees.fit(train, MachineTrees.config),
+    "`MachineTrees`: rules and machine code": MachineTrees.fit,
+}
+SPLITS: Mapping[str, Callable[[ProgramExamples, int], DataSplit]] = {
+    "tasks held out": lambda examples, seed: by_task(examples.inputs.task, seed),
+    "networks held out": lambda examples, seed: by_model(
+        examples.inputs.task, examples.inputs.networks, networks(examples, seed), seed
+    ),
+}
+
+
+def networks(examples: ProgramExamples, seed: int) -> tuple[str, ...]:
+    """Return the networks that are held out: those of other tables first, then drawn ones."""
+    known = sorted({name for some in examples.inputs.networks for name in some})
+    chosen = np.random.default_rng(seed).choice(len(known), len(HELD_OUT), replace=False)
+    return tuple(known[i] for i in chosen) if seed else HELD_OUT
+
+
+@dataclass(frozen=True)
+class MachineRow:
+    """An arm on one split."""
+
+    split: str
+    arm: str
+    seed: int
+    programs: int
+    """Programs that are judged."""
+    mape: float
+    """Mean absolute percentage error."""
+    median: float
+    pairs: float
+    """Share of pairs of a task's programs in the right order."""
+    best_5: float
+    """Speed of the best of the five predicted fastest over that of the task's fastest."""
+
+
+@dataclass(frozen=True)
+class MachineCode(Experiment):
+    """Options of this experiment."""
+
+    data: str = "programs-3"
+    """Data set that ships."""
+    read: bool = False
+    """Whether programs are compiled whose code is not known."""
+    draws: int = 16
+    """Schedules drawn together when the data were measured."""
+    minutes: float = 0.0
+    """Minutes after which no further task is compiled; 0: no limit."""
+    seeds: int = 5
+    """Splits of either kind."""
+
+    def run(self) -> None:
+        """Read code if asked; judge the arms; write the page."""
+        if self.read:
+            self._read()
+        examples = with_code(read_examples(self.data))
+        rows = list(self._rows(examples))
+        self.write_rows(rows)
+        self.write_page(page(rows, examples))
+
+    def _read(self) -> None:
+        assert KIND.shipped is not None
+        path = KIND.shipped / f"{self.data}.npz"
+        whole, own = load_programs(path), load_programs(path, ())
+        table, end = dict(whole.machine), deadline(self.minutes)
+        for number, found in enumerate(compiled(whole, self.draws)):
+            table |= found
+            say(number, f"{len(table)} programs")
+            if number % 20 == 0:
+                save_programs(replace(own, machine=table), path)
+            if time.time() > end:
+                break
+        save_programs(replace(own, machine=table), path)
+
+    def _rows(self, examples: ProgramExamples) -> Iterator[MachineRow]:
+        for split, divide in SPLITS.items():
+            for seed in range(self.seeds):
+                parts = divide(examples, seed)
+                judged = examples.take(parts.held_out if len(parts.held_out) else parts.test)
+                learned = examples.take(np.concatenate([parts.train, parts.validation]))
+                for arm, fit in ARMS.items():
+                    found = fit(learned).predict(judged.inputs)
+                    told = latency_metrics(found, judged.seconds, judged.inputs.task)
+                    yield MachineRow(
+                        split, arm, seed, len(found), told["mape"], told["median"],
+                        told["pair_accuracy"], told["top_5"],
+                    )  # fmt: skip
+                say(seed, split)
+
+
+def compiled(data: ProgramData, draws: int) -> Iterator[MachineTable]:
+    """Yield the code of each task's programs on a target, as far as it is not known: schedules are
+    drawn again, and the same seeds give the same ones."""
+    tvm = import_tvm()
+    for task, target in np.unique(np.stack([data.task, data.target]), axis=1).T.tolist():
+        level = data.targets[target].codegen
+        rows = (data.task == task) & (data.target == target)
+        wanted = {data.nests[nest] for nest in set(data.nest[rows].tolist())}
+        wanted -= {nest for nest in wanted if (nest, level) in data.machine}
+        found: dict[tuple[str, str], tuple[float, ...]] = {}
+        for seed in range(int(data.draw[rows].max()) // draws + 1 if wanted else 0):
+            candidates, nests = drawn(Drawing(data.tasks[task], level, draws, seed))
+            for candidate, each in zip(candidates, nests, strict=True):
+                if each.nest in wanted:
+                    wanted.remove(each.nest)
+                    kernel = tvm.compile(candidate.sch.mod, target=codegen_target(level))
+                    found[each.nest, level] = code_numbers(kernel, nest_from_json(each.nest))
+        yield found
+
+
+def with_code(examples: ProgramExamples) -> ProgramExamples:
+    """Return the programs whose code is known.
+
+    Raises:
+        TrainingError: there is none.
+    """
+    inputs = examples.inputs
+    levels = [target.codegen for target in inputs.targets]
+    pairs = zip(inputs.nest.tolist(), inputs.target.tolist(), strict=True)
+    known = [(inputs.nests[nest], levels[target]) in inputs.machine for nest, target in pairs]
+    if not any(known):
+        raise TrainingError(f"{examples.name}: the code of no program is known; give --read")
+    return examples.take(np.flatnonzero(known))
+
+
+def page(rows: list[MachineRow], examples: ProgramExamples) -> str:
+    """Return the page."""
+    tasks = len(np.unique(examples.inputs.task))
+    cells = []
+    for split in SPLITS:
+        for arm in ARMS:
+            mine = [row for row in rows if (row.split, row.arm) == (split, arm)]
+            cells.append([
+                split, arm,
+                *(with_range([getattr(row, name) for row in mine], form)
+                  for name, form in (("mape", ".1f"), ("median", ".1f"), ("pairs", ".3f"),
+                                     ("best_5", ".3f"))),
+            ])  # fmt: skip
+    heads = ["judged on", "arm", "MAPE, %", "median error, %", "pairs in order", "best of 5"]
+    return "\n".join([
+        "# Machine code of tensor programs", "",
+        f"{len(examples.seconds):,} programs of {tasks} tasks of `{examples.name}`, one processor. "
+        f"Means over {len({row.seed for row in rows})} splits (least to greatest). *Best of 5*: "
+        "speed of the best of the five programs that are predicted fastest, relative to the task's "
+        f"fastest. Networks held out: {', '.join(HELD_OUT)}; in further splits three are drawn.", "",
+        *table_lines(heads, cells),
+    ])  # fmt: skip
