@@ -127,7 +127,7 @@ def compiled(data: ProgramData, draws: int) -> Iterator[MachineTable]:
     """Yield the code of each task's programs on a target, as far as it is not known: schedules are
     drawn again, and the same seeds give the same ones."""
     tvm = import_tvm()
-    for task, target in np.unique(np.stack([data.task, data.target]), axis=1).T.tolist():
+    for target, task in np.unique(np.stack([data.target, data.task]), axis=1).T.tolist():
         level = data.targets[target].codegen
         rows = (data.task == task) & (data.target == target)
         wanted = {data.nests[nest] for nest in set(data.nest[rows].tolist())}
@@ -177,6 +177,6 @@ def page(rows: list[MachineRow], examples: ProgramExamples) -> str:
         f"{len(examples.seconds):,} programs of {tasks} tasks of `{examples.name}`, one processor. "
         f"Means over {len({row.seed for row in rows})} splits (least to greatest). *Best of 5*: "
         "speed of the best of the five programs that are predicted fastest, relative to the task's "
-        f"fastest. Networks held out: {', '.join(HELD_OUT)}; in further splits three are drawn.", "",
+        f"fastest. Networks held out: {', '.join(HELD_OUT)}; in further splits three others.", "",
         *table_lines(heads, cells),
     ])  # fmt: skip
