@@ -77,7 +77,7 @@ def learn_choice(
     }  # fmt: skip
     now = kept.load(now)
     share = np.array([one.share for one in examples])
-    every = max(1, config.choices // VALIDATIONS)
+    every = max(1, -(-config.choices // VALIDATIONS))
 
     def judge(update: int) -> None:
         score = judged(agent.having(now["params"]), held_out, config.best_of)
