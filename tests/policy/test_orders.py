@@ -109,7 +109,7 @@ def test_training_makes_weights_that_are_read_again(tmp_path: Path):
         save_graph(branches(width), graphs[-1])
     config = OrdersTrainConfig(
         graphs=tuple(graphs), hardware=("ring6", "ring16"), rollouts=32, candidates=3, judged=3,
-        choices=4, problems=1, best_of=(1, 2), held_out=0.4, policy=TINY_ORDERS,
+        choices=23, problems=1, best_of=(1, 2), held_out=0.4, policy=TINY_ORDERS,
     )  # fmt: skip
     weights = pretrain_prototypes(config, tmp_path / "run")
     assert weights.card["training"]["hardware"] == ("ring6", "ring16")
