@@ -1,4 +1,4 @@
-"""The contract of predictors, for CDMPP and `CodeTrees`."""
+"""The contract of predictors, for CDMPP, `CodeTrees` and `MachineTrees`."""
 
 from dataclasses import replace
 from functools import cache
@@ -9,8 +9,10 @@ import pytest
 from costs.trees.test_predictor import PredictorContract, mean_error
 
 from go_rl.core import TrainingError
-from go_rl.costs.programs.learn.code_trees import CodeTrees
+from go_rl.costs.programs.learn.code_trees import CodeTrees, MachineTrees
+from go_rl.costs.programs.learn.examples import ProgramExamples
 from go_rl.costs.programs.learn.predictor import ProgramPredictor
+from go_rl.costs.programs.machine_code.machine_numbers import MACHINE_NAMES
 from go_rl.costs.trees.boosted import BoostedConfig
 from tests.costs.programs.made_up import learned_programs, made_up_programs
 from tests.costs.programs.with_nests import with_nests_and_traces
@@ -78,6 +80,39 @@ class TestCodeTrees(TreeContract):
         other = replace(examples.inputs, targets=targets)
         with pytest.raises(TrainingError, match="not for 'armv8'"):
             self.fitted().predict(other)
+
+
+@cache
+def with_machine_code() -> ProgramExamples:
+    """Return programs that take ten times as many cycles by their code as by their time."""
+    examples = TreeContract.examples()
+    inputs = examples.inputs
+    place, machine = MACHINE_NAMES.index("machine_cycles"), {}
+    for nest, target, seconds in zip(inputs.nest, inputs.target, examples.seconds, strict=True):
+        row = np.zeros(len(MACHINE_NAMES), np.float32)
+        row[place] = np.log2(1 + 1e10 * seconds)
+        machine[inputs.nests[nest], inputs.targets[target].codegen] = row
+    return replace(examples, inputs=replace(inputs, machine=machine))
+
+
+class TestMachineTrees(TreeContract):
+    kind, library = MachineTrees, "lightgbm"
+    config = replace(LIGHTGBM, column_share=1.0)
+    examples = staticmethod(with_machine_code)
+
+    def fitted(self):
+        return _machine_trees(self.config)
+
+    def test_programs_without_code_are_refused(self):
+        with pytest.raises(TrainingError, match="of 80 of 80 that is not known"):
+            MachineTrees.fit(TreeContract.examples(), self.config)
+
+
+@cache
+def _machine_trees(config: BoostedConfig) -> MachineTrees:
+    found = MachineTrees.fit(with_machine_code(), config)
+    assert isinstance(found, MachineTrees)
+    return found
 
 
 @pytest.mark.slow

@@ -10,6 +10,7 @@ from go_rl.core import ReadError
 from go_rl.costs.programs.features import compact_ast
 from go_rl.costs.programs.learn.examples import KeepRules
 from go_rl.costs.programs.learn.reading import read_examples
+from go_rl.costs.programs.machine_code.machine_numbers import MACHINE_NAMES
 from go_rl.costs.programs.measure.data import gather_programs
 from go_rl.costs.programs.measure.data_file import KIND, load_programs, save_programs
 from go_rl.costs.programs.nests import nest_from_json
@@ -79,6 +80,15 @@ def test_data_set_round_trip(tmp_path, folder):
     for name in ("task", "target", "draw", "nest", "trace", "seconds", "spread", "away"):
         assert np.array_equal(getattr(again, name), getattr(data, name))
     assert np.array_equal(again.asts.vectors, data.asts.vectors)
+
+
+def test_numbers_of_machine_code_are_kept(tmp_path, folder):
+    data = gather_programs(folder, "some")
+    numbers = tuple(np.linspace(0, 40, len(MACHINE_NAMES)).astype(np.float16).tolist())
+    machine = {(data.nests[0], "x86-64-v3"): numbers, (data.nests[0], "x86-64-v4"): numbers}
+    save_programs(replace(data, machine=machine), tmp_path / "some.npz")
+    again = load_programs(tmp_path / "some.npz").machine
+    assert {key: tuple(map(float, row)) for key, row in again.items()} == machine
 
 
 def test_other_features_are_refused(tmp_path, folder, monkeypatch):

@@ -9,7 +9,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
 from jaxtyping import Bool, Float32, Float64, Int64
@@ -80,7 +80,7 @@ class ProgramTrees(Predictor[ProgramExamples, ProgramInputs]):
     @classmethod
     def fit(
         cls, examples: ProgramExamples, config: BoostedConfig | None = None, factor: bool = True
-    ) -> Self:
+    ) -> ProgramTrees:
         """Return trees that learned from examples; see `Predictor`.
 
         Args:
@@ -103,7 +103,7 @@ class ProgramTrees(Predictor[ProgramExamples, ProgramInputs]):
         examples: ProgramExamples,
         config: BoostedConfig | None = None,
         judged: ProgramExamples | None = None,
-    ) -> Self:
+    ) -> ProgramTrees:
         """Return the trees and more, which learned what these miss on other examples; the factor
         stays.
 
@@ -145,7 +145,7 @@ class ProgramTrees(Predictor[ProgramExamples, ProgramInputs]):
         self._kind().write(path, tree, {"factor": self.factor, "errors": list(self.errors)})
 
     @classmethod
-    def load(cls, source: str | Path) -> Self:
+    def load(cls, source: str | Path) -> ProgramTrees:
         """Read a saved file, by path only: none ship with the package."""
         with cls._kind().opened(source) as saved:
             trees = BoostedTrees.from_text(saved.arrays[TREES].tobytes().decode())

@@ -196,11 +196,14 @@ def _data(manifest: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> Prog
 
 
 def _machine_arrays(data: ProgramData) -> dict[str, np.ndarray]:
-    """Numbers of machine code: which nest, which level of `CODEGEN`, and [numbers, programs]."""
+    """Numbers of machine code: which nest, which level of `CODEGEN`, and [numbers, programs];
+    nothing where none was read."""
+    if not data.machine:
+        return {}
     place, levels = {nest: i for i, nest in enumerate(data.nests)}, list[str](CODEGEN)
     rows = sorted((place[nest], levels.index(level), row)
                   for (nest, level), row in data.machine.items())  # fmt: skip
-    numbers = np.array([row for *_, row in rows], np.float16).reshape(len(rows), -1)
+    numbers = np.array([row for *_, row in rows], np.float16)
     return {
         "machine": _packed(np.ascontiguousarray(numbers.T).tobytes()),
         "machine_nest": np.array([nest for nest, *_ in rows], np.uint32),
