@@ -72,8 +72,7 @@ class TunePrograms:
 def run(config: TunePrograms) -> int:
     """Run the command; returns the exit code."""
     folder = tuning_folder(config.out, _short(config.model))
-    from go_rl.api.tune import summary, tune_programs
-    from go_rl.graphs.readers.model_options import ModelOptions
+    from go_rl.api.tune import ModelOptions, summary, tune_programs
 
     options = ModelOptions.of(
         sizes_of(config.dim),
