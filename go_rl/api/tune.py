@@ -7,15 +7,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from go_rl.core.files.run_lock import exclusive
+from go_rl.graphs.readers.model_options import ModelOptions
 from go_rl.tuning.config import TuneConfig, TuneProgramsConfig, TuningConfig
 from go_rl.tuning.loop.progress import TuningProgress, Watch, unwatched
 
 if TYPE_CHECKING:
-    from go_rl.graphs.readers.model_options import ModelOptions
     from go_rl.tuning.tvm.tuned_network import TunedNetwork as TunedNetwork
     from go_rl.tuning.xla.outcome import Tuned as Tuned
 
 __all__ = [
+    "ModelOptions",
     "TuningConfig",
     "TuningProgress",
     "Watch",

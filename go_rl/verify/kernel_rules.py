@@ -17,8 +17,8 @@ import numpy as np
 from jaxtyping import Int, Int64
 
 from go_rl.core.errors import PlanError
-from go_rl.core.graph.fusion import FUSIBLE, HEAVY, MAX_BOUNDARY, MAX_FUSED
-from go_rl.core.graph.op_kind import OpKind
+from go_rl.core.graph.fusion import FUSIBLE, MAX_BOUNDARY, MAX_FUSED
+from go_rl.core.graph.op_kind import PRODUCT_KINDS, OpKind
 from go_rl.core.problem import Problem
 from go_rl.verify.rules import MAX_MESSAGES, Violation
 
@@ -125,7 +125,7 @@ def _unfusible(kernels: PlanKernels) -> Iterator[str]:
 
 def _two_heavy(kernels: PlanKernels) -> Iterator[str]:
     for nodes in kernels.members.values():
-        heavy = [node for node in nodes if kernels.kind(node) in HEAVY]
+        heavy = [node for node in nodes if kernels.kind(node) in PRODUCT_KINDS]
         if len(heavy) > 1:
             yield f"{kernels.named(heavy[0])} and {kernels.named(heavy[1])} share a kernel"
 

@@ -12,8 +12,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from jaxtyping import Int
 
-from go_rl.core.graph.fusion import HEAVY
-from go_rl.core.graph.op_kind import OpKind
+from go_rl.core.graph.op_kind import PRODUCT_KINDS, OpKind
 from go_rl.core.problem import Problem
 from go_rl.verify.pair_link import pair_route
 
@@ -149,7 +148,7 @@ class _Replay:
         for leader, nodes in members.items():
             where = self.device[leader]
             kinds = [OpKind(int(problem.graph.kind[n])) for n in nodes]
-            kind = next((k for k in reversed(kinds) if k in HEAVY), kinds[0])
+            kind = next((k for k in reversed(kinds) if k in PRODUCT_KINDS), kinds[0])
             runs = problem.hardware.devices[where]
             place = runs.engine_of(kind)
             engine = runs.engine_list[place]

@@ -20,7 +20,7 @@ from go_rl.core.errors import name_largest
 from go_rl.core.evaluation import Status
 from go_rl.core.graph.element_type import ElementType
 from go_rl.core.graph.op_graph import FREE
-from go_rl.core.graph.op_kind import OpKind
+from go_rl.core.graph.op_kind import PRODUCT_KINDS
 from go_rl.core.hardware.hardware import Device
 from go_rl.core.objective import Objective
 from go_rl.core.problem import REPLICATE_SHARE, Problem
@@ -153,7 +153,7 @@ def _has_rate(problem: Problem, node: int, device: Device) -> bool:
     graph = problem.graph
     if problem.hardware.element_bytes is not None or graph.element_type is None:
         return True
-    if graph.kind[node] not in (OpKind.MATMUL, OpKind.CONVOLUTION):
+    if graph.kind[node] not in PRODUCT_KINDS:
         return True
     rates = dict(device.rates)
     element = ElementType(int(graph.element_type[node]))

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from enum import IntEnum
 from functools import cache
 
-from go_rl.core.graph.op_kind import OpKind
+from go_rl.core.graph.op_kind import PRODUCT_KINDS, OpKind
 
 
 class ElementType(IntEnum):
@@ -47,8 +47,6 @@ class ElementType(IntEnum):
         return self.name.startswith(("FLOAT", "BFLOAT", "COMPLEX"))
 
 
-PRODUCTS = OpKind.MATMUL, OpKind.CONVOLUTION
-"""Kinds of operators whose rate depends on the element type."""
 _WORDS = {
     "float": ElementType.FLOAT32, "single": ElementType.FLOAT32, "double": ElementType.FLOAT64,
     "half": ElementType.FLOAT16, "pred": ElementType.BOOL, "bool": ElementType.BOOL,
@@ -91,7 +89,7 @@ def computing_type(
         results: type of each.
     """
     rows = [each for each in operands if each[0] is not ElementType.UNKNOWN]
-    matrices = [each for each in rows if each[1] > 1] if kind in PRODUCTS else []
+    matrices = [each for each in rows if each[1] > 1] if kind in PRODUCT_KINDS else []
     return _widest([each for each, _ in matrices or rows] or list(results))
 
 

@@ -6,14 +6,12 @@ import numpy as np
 from jaxtyping import Bool
 
 from go_rl.core.graph.op_graph import OpGraph
-from go_rl.core.graph.op_kind import OpKind
+from go_rl.core.graph.op_kind import PRODUCT_KINDS, OpKind
 
 MAX_FUSED = 64
 """Nodes of one kernel."""
 MAX_BOUNDARY = 96
 """Tensors that a kernel reads and writes together; XLA's limit on operands and outputs."""
-HEAVY = frozenset({OpKind.MATMUL, OpKind.CONVOLUTION})
-"""At most one of these in a kernel."""
 LOOP = frozenset({OpKind.ELEMENTWISE, OpKind.MOVEMENT, OpKind.GATHER})
 """Operators that compute each result element on its own."""
 FUSIBLE: dict[OpKind, frozenset[OpKind]] = {
@@ -28,4 +26,4 @@ FUSIBLE: dict[OpKind, frozenset[OpKind]] = {
 
 def heavy_nodes(graph: OpGraph) -> Bool[np.ndarray, "N"]:
     """Return [N] matrix products and convolutions."""
-    return np.isin(graph.kind, [int(kind) for kind in HEAVY])
+    return np.isin(graph.kind, PRODUCT_KINDS)

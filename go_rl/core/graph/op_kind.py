@@ -30,5 +30,7 @@ class OpKind(enum.IntEnum):
     """Anything else, counted by bytes."""
 
 
-FREE_KINDS = frozenset({OpKind.INPUT, OpKind.CONSTANT})
+FREE_KINDS = OpKind.INPUT, OpKind.CONSTANT
 """Kinds that cost no time on any chip."""
+PRODUCT_KINDS = OpKind.MATMUL, OpKind.CONVOLUTION
+"""Kinds whose rate depends on the element type; a kernel has one of them at most."""

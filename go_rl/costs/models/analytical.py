@@ -85,7 +85,7 @@ class Analytical:
         memory = kernels.bytes_accessed / (device.memory_bandwidth * share.memory)
         streamed = kernels.streamed_bytes / device.host_bandwidth
         seconds = np.maximum(np.maximum(compute, memory), streamed) + device.launch_seconds
-        return np.where(np.isin(kernels.kind, list(FREE_KINDS)), 0.0, seconds)
+        return np.where(np.isin(kernels.kind, FREE_KINDS), 0.0, seconds)
 
 
 def peak_rates(kernels: Kernels, device: Device) -> Float64[np.ndarray, "K"]:

@@ -68,7 +68,7 @@ class _Cut:
 
     def hashes(self, kernels: Kernels) -> list[str | None]:
         """Return [K] hashes of kernels that were priced; None: costs nothing."""
-        free = np.isin(kernels.kind, [int(kind) for kind in FREE_KINDS]).tolist()
+        free = np.isin(kernels.kind, FREE_KINDS).tolist()
         keys = self._told(kernels)[2]
         return [None if f else self.known[key] for f, key in zip(free, keys, strict=True)]
 

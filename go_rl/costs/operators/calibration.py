@@ -20,14 +20,13 @@ from jaxtyping import Bool, Float64, Int
 from go_rl.costs.operators.examples import ERROR_GROUPS
 from go_rl.costs.operators.launches.launch_floor import SHARPNESS, with_floor
 from go_rl.costs.operators.pricing import LogSeconds
+from go_rl.costs.operators.tables import PRODUCTS
 
 FASTER_HOST, SLOWER_HOST = 2.5, 1.9
 """Factors by which a host that nobody measured may be faster or slower than the usual one. Of those
 met later an H200's was 1.9 (additions) to 2.5 times (layer norm) as fast, an H100's 1.3 times."""
 STATED_HOST = 1.35
 """The same, either way, of a host that the user states by one operator."""
-PRODUCTS = 3
-"""The first of `ERROR_GROUPS` are products, the others streams."""
 LENGTHS = np.array([1.5, 2.5])
 """Logarithms of the GPU's part over the floor that part short, middle and long operators."""
 REGIMES = len(LENGTHS) + 1
@@ -51,7 +50,8 @@ class Family(NamedTuple):
     usual one, which must not pay for GPUs on which they are not."""
 
 
-FAMILIES = (Family(slice(0, PRODUCTS), 1.0), Family(slice(PRODUCTS, None), 0.95))
+FAMILIES = (Family(slice(0, len(PRODUCTS)), 1.0), Family(slice(len(PRODUCTS), None), 0.95))
+"""Products come first in `ERROR_GROUPS`, then streams."""
 HALF_WIDTHS = np.linspace(0.0, 2.5, 126)
 SCALES = np.arange(0.7, 2.51, 0.05)
 FEWEST = 20

@@ -17,13 +17,13 @@ from go_rl.costs.operators.architectures import (
 from go_rl.costs.operators.product_model import WINOGRAD, ProductInputs
 from go_rl.costs.operators.stream_model import StreamInputs
 from go_rl.costs.operators.tables import PRODUCTS, STREAMS, OperatorRows
-from go_rl.costs.operators.tables.operator_rows import CONV_KERNEL, CONV_STRIDE
+from go_rl.costs.operators.tables.operator_rows import CONV_KERNEL, CONV_STRIDE, NORMS
 from go_rl.costs.operators.type_rates import ALIGNED, RAGGED_RATE, TypeRates, narrowing
 
 STREAM_GROUP = "streams"
 GROUPS = (*PRODUCTS, STREAM_GROUP)
 """Operators that share a model."""
-ERROR_GROUPS = (*PRODUCTS, "element-wise", "softmax", "ln")
+ERROR_GROUPS = (*PRODUCTS, "element-wise", *NORMS)
 """Operators whose errors are stated, and intervals calibrated, together."""
 
 

@@ -14,8 +14,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from go_rl.core.operators import FLOAT_BYTES
 from go_rl.costs.operators.cache_residency import missed
-from go_rl.costs.operators.tables.operator_rows import FLOAT_BYTES
 
 TILES = ((32, 32), (64, 32), (32, 64), (64, 64), (128, 32), (32, 128), (128, 64), (64, 128),
          (128, 128))  # fmt: skip

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from go_rl.costs.operators.cache_residency import cache_bandwidth, missed
-from go_rl.costs.operators.tables.operator_rows import STREAMS
+from go_rl.costs.operators.tables.operator_rows import NORMS, STREAMS
 
 KNOTS = np.array([0.0, 4.0, 6.0, 8.0, 9.0, 10.0, 10.01, 11.0, 12.0, 14.0])
 """Binary logarithms of the lengths of a row at which shares are known; linear between them. PyTorch
@@ -31,7 +31,7 @@ starts."""
 FLOP = {"pow": 100.0, "powu": 100.0, "gelu": 40.0, "tanh": 40.0}
 """FLOP of an element from which learning starts; 10 of other operators."""
 ALIGNED = 4
-BY_ROWS = np.array([name in ("ln", "softmax") for name in STREAMS])
+BY_ROWS = np.array([name in NORMS for name in STREAMS])
 """[streams] whether rows matter: other operators take all elements as one."""
 LIMITS = 4
 """Exponent of the smooth maximum of bytes, arithmetic and rows."""

@@ -16,8 +16,8 @@ from jaxtyping import Bool, Float64, Int8
 
 from go_rl.core import ElementType
 from go_rl.core.hardware.rates import priced_as
+from go_rl.core.operators import FLOAT_BYTES
 from go_rl.costs.operators.tables import OperatorRows
-from go_rl.costs.operators.tables.operator_rows import FLOAT_BYTES
 
 ALIGNED = 8
 """Elements of which rows must be a multiple for the rate of a type narrower than float32."""

@@ -13,8 +13,8 @@ from collections.abc import Mapping
 from dataclasses import astuple, dataclass
 from math import isfinite, prod
 
+from go_rl.core.operators import FLOAT_BYTES
 from go_rl.costs.tiles.loops import Operand, TileError
-from go_rl.costs.tiles.program import ITEM_BYTES
 from go_rl.costs.tiles.tiled_program import VECTOR_LANES, TiledProgram, vector_count
 from go_rl.costs.tiles.traffic import traffic
 
@@ -159,12 +159,12 @@ def _copy_seconds(tiled: TiledProgram, core: CoreSheet) -> float:
     """The padded copy of an image, and the passes of an epilogue over results that wait for it."""
     program, moved = tiled.program, 0.0
     if program.dims.get("padding", 0):
-        moved += 2.0 * ITEM_BYTES * prod(program.input_shapes["left"])
+        moved += 2.0 * FLOAT_BYTES * prod(program.input_shapes["left"])
     seconds = _pass_seconds(moved, core)
     if program.steps:
         waiting = program.output_shape if tiled.tiles.reduction_outside else _tile_shape(tiled)
         passes = prod(program.output_shape) / prod(waiting)
-        seconds += passes * _pass_seconds(2.0 * ITEM_BYTES * prod(waiting), core)
+        seconds += passes * _pass_seconds(2.0 * FLOAT_BYTES * prod(waiting), core)
     return seconds
 
 

@@ -1,7 +1,8 @@
 """The loops of tiled programs' operators, and how each moves through their arrays.
 
 Loop names: ``m n k`` of a matmul; ``n oh ow co kh kw ci`` of a convolution (NHWC); ``outer inner``
-of a reduction. All arrays are row-major.
+of a reduction. All arrays are row-major. Sizes have the letters of their loops, under which records
+are hashed, and not the names of `go_rl.core.operators`.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from go_rl.core.errors import GoRLError
+from go_rl.core.operators import window_positions
 
 
 class TileError(GoRLError):
@@ -74,15 +76,14 @@ def loops_of(op: str, dims: Mapping[str, int]) -> tuple[Loop, ...]:
     if op == "matmul":
         return Loop("m", dims["m"]), Loop("n", dims["n"]), Loop("k", dims["k"], True)
     if op == "conv2d":
-        high, wide = (_positions(dims, *axis) for axis in (("h", "kh"), ("w", "kw")))
+        high, wide = (
+            window_positions(dims[size], dims[f"k{size}"], dims["stride"], dims["padding"])
+            for size in ("h", "w")
+        )
         result = Loop("n", dims["n"]), Loop("oh", high), Loop("ow", wide), Loop("co", dims["co"])
         return result + tuple(Loop(name, dims[name], True) for name in ("kh", "kw", "ci"))
     kept, gone = ("outer", "inner") if dims["axis"] else ("inner", "outer")
     return Loop(kept, dims[kept]), Loop(gone, dims[gone], True)
-
-
-def _positions(dims: Mapping[str, int], size: str, kernel: str) -> int:
-    return (dims[size] + 2 * dims["padding"] - dims[kernel]) // dims["stride"] + 1
 
 
 def operands_of(op: str, dims: Mapping[str, int]) -> tuple[Operand, ...]:

@@ -9,6 +9,7 @@ from math import prod
 from typing import TYPE_CHECKING
 
 from go_rl.core.errors import nearest
+from go_rl.core.operators import FLOAT_BYTES
 from go_rl.costs.tiles.loops import (
     DIMENSIONS,
     Loop,
@@ -30,8 +31,6 @@ EPILOGUE_STEPS = ("add", "bias", "gelu", "relu", "scale", "sigmoid", "tanh")
 result's shape; ``scale``: times `SCALE`; ``gelu``: the one by tanh."""
 
 SCALE = 0.125
-ITEM_BYTES = 4
-"""Bytes of a float32."""
 MAY_BE_ZERO = frozenset(("axis", "padding"))
 FIELDS = ("dtype", "epilogue", "op", "sizes")
 
@@ -144,7 +143,7 @@ class TileProgram:
     def bytes_accessed(self) -> float:
         """Bytes of the arguments and of the result, each once."""
         shapes = (*self.input_shapes.values(), self.output_shape)
-        return float(ITEM_BYTES * sum(prod(shape) for shape in shapes))
+        return float(FLOAT_BYTES * sum(prod(shape) for shape in shapes))
 
     @property
     def title(self) -> str:

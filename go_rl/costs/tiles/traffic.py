@@ -11,8 +11,8 @@ from __future__ import annotations
 from functools import lru_cache
 from math import ceil, prod
 
+from go_rl.core.operators import FLOAT_BYTES
 from go_rl.costs.tiles.loops import Operand
-from go_rl.costs.tiles.program import ITEM_BYTES
 from go_rl.costs.tiles.tiled_program import TiledProgram
 
 LINE_BYTES = 64
@@ -36,7 +36,7 @@ def footprint(tiled: TiledProgram, operand: Operand, ranges: dict[str, int]) -> 
     sizes = [1 + sum(step * (ranges[name] - 1) for name, step in d) for d in operand.index]
     if operand.is_result and tiled.has_partial_sums:
         sizes.append(tiled.lanes)
-    lines = ceil(sizes[-1] * ITEM_BYTES / LINE_BYTES)
+    lines = ceil(sizes[-1] * FLOAT_BYTES / LINE_BYTES)
     return prod(sizes[:-1]) * lines * LINE_BYTES
 
 

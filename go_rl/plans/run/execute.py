@@ -103,7 +103,7 @@ def place_function(
     traced = jax_program(function, args, kwargs, weights=weights, options=options)
     _check_is_for(plan, traced.graph)
     hardware = _hardware_of(plan)
-    runs = ~np.isin(traced.graph.kind, [int(kind) for kind in FREE_KINDS])
+    runs = ~np.isin(traced.graph.kind, FREE_KINDS)
     segments = cut_segments(traced.graph, plan.device, plan.fusion_group)
     used = {*plan.device[runs].tolist(), *segments.device.tolist()}
     if strange := sorted(d for d in used if not 0 <= d < hardware.num_devices):

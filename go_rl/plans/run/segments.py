@@ -59,7 +59,7 @@ def cut_segments(
             f"{graph.name}: node {graph.names[node]!r} is on device {home[node]}, its kernel on "
             f"device {home[unit[node]]}"
         )
-    free = np.isin(graph.kind, [int(kind) for kind in FREE_KINDS])
+    free = np.isin(graph.kind, FREE_KINDS)
     free &= np.bincount(graph.senders, minlength=graph.num_nodes) > 0
     level = _levels(graph, home, unit, free)
     own = np.flatnonzero(~free)

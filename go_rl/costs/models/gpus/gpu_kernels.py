@@ -14,12 +14,13 @@ import numpy as np
 from jaxtyping import Bool, Float64, Int8, Int64
 
 from go_rl.core import NO_DIM, OpGraph
-from go_rl.core.graph.op_kind import FREE_KINDS
+from go_rl.core.graph.op_kind import FREE_KINDS, PRODUCT_KINDS
+from go_rl.core.operators import FLOAT_BYTES
 from go_rl.costs.operators.launches.launch import ONE_READ, operator_rows
-from go_rl.costs.operators.launches.operator_view import HEAVY, VIEWS, OperatorView
+from go_rl.costs.operators.launches.operator_view import VIEWS, OperatorView
 from go_rl.costs.operators.launches.product_launches import product_launches
 from go_rl.costs.operators.tables import OperatorRows
-from go_rl.costs.operators.tables.operator_rows import FLOAT_BYTES, SIZES
+from go_rl.costs.operators.tables.operator_rows import SIZES
 from go_rl.costs.operators.type_rates import element_width
 from go_rl.graphs.cutting.kernel_set import cut_kernels
 from go_rl.graphs.cutting.opcode_names import opcode
@@ -79,7 +80,7 @@ class GpuKernels:
     def launches(self) -> Bool[np.ndarray, "N"]:
         """[N] operators that launch something: neither inputs and constants nor views."""
         is_view = {name: opcode(name) in VIEWS for name in set(self.graph.op_type)}
-        free = np.isin(self.graph.kind, [int(kind) for kind in FREE_KINDS])
+        free = np.isin(self.graph.kind, FREE_KINDS)
         return ~free & ~np.array([is_view[name] for name in self.graph.op_type], bool)
 
     @cached_property
@@ -93,7 +94,7 @@ class GpuKernels:
     @cached_property
     def products(self) -> Products:
         """The products."""
-        heavy = np.isin(self.graph.kind, HEAVY) & self.launches
+        heavy = np.isin(self.graph.kind, PRODUCT_KINDS) & self.launches
         kernels, leaders = cut_kernels(self.graph, np.arange(self.graph.num_nodes))
         alone = kernels.take(np.flatnonzero(heavy[leaders]))
         first: dict[str, int] = {}
@@ -103,7 +104,7 @@ class GpuKernels:
         of_node = np.full(self.graph.num_nodes, NO_PRODUCT, np.int64)
         of_node[heavy] = [number[name] for name in alone.hashes]
         view = OperatorView(alone.take(np.array(list(first.values()), np.int64)).graph)
-        nodes = np.flatnonzero(np.isin(view.graph.kind, HEAVY))
+        nodes = np.flatnonzero(np.isin(view.graph.kind, PRODUCT_KINDS))
         found = [list(product_launches(view, node, ()))[-1] for node in nodes.tolist()]
         stand_in = np.array([launch.unlike for launch in found], bool)
         types = view.graph.product_type[nodes]

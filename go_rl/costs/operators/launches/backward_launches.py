@@ -11,10 +11,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from go_rl.core.graph.op_kind import PRODUCT_KINDS
+from go_rl.core.operators import FLOAT_BYTES
 from go_rl.costs.operators.launches.launch import Launch, moved, stream
-from go_rl.costs.operators.launches.operator_view import HEAVY, OperatorView
+from go_rl.costs.operators.launches.operator_view import OperatorView
 from go_rl.costs.operators.launches.stream_launches import MAXIMUM, stream_launch
-from go_rl.costs.operators.tables.operator_rows import FLOAT_BYTES, PRODUCTS
+from go_rl.costs.operators.tables.operator_rows import PRODUCTS
 
 OF_MAXIMUM = 5
 """Kernels of the gradient of ``torch.maximum``: equal, halved, chosen, less, masked; they move as
@@ -57,7 +59,7 @@ def backward_bundles(view: OperatorView, forward: Sequence[Bundle]) -> list[Bund
 
 def _is_rest(view: OperatorView, node: int) -> bool:
     """Whether a node of the backward pass computes something, and is no product."""
-    heavy = int(view.graph.kind[node]) in HEAVY
+    heavy = int(view.graph.kind[node]) in PRODUCT_KINDS
     return view.backward[node] and view.live[node] and not view.is_view[node] and not heavy
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from go_rl.core import OpGraph, OpKind
+from go_rl.core.graph.op_kind import PRODUCT_KINDS
 from go_rl.costs.operators.launches.activations import (
     activation_launches,
     dropout_launches,
@@ -12,7 +13,7 @@ from go_rl.costs.operators.launches.activations import (
 )
 from go_rl.costs.operators.launches.backward_launches import Bundle, backward_bundles
 from go_rl.costs.operators.launches.launch import Launch, Launches, stream
-from go_rl.costs.operators.launches.operator_view import HEAVY, OperatorView
+from go_rl.costs.operators.launches.operator_view import OperatorView
 from go_rl.costs.operators.launches.product_launches import product_launches, product_sizes
 from go_rl.costs.operators.launches.softmax_and_norms import norm_launches, softmax_launches
 from go_rl.costs.operators.launches.stream_launches import stream_launch
@@ -64,7 +65,7 @@ def _forward(view: OperatorView) -> list[Bundle]:
 
 def _products(view: OperatorView, backward: bool) -> Iterator[Bundle]:
     for node, kind in enumerate(view.graph.kind.tolist()):
-        if kind in HEAVY and view.backward[node] is backward and view.live[node]:
+        if kind in PRODUCT_KINDS and view.backward[node] is backward and view.live[node]:
             bias = () if backward else _bias(view, node)
             yield tuple(product_launches(view, node, bias))
 

@@ -15,11 +15,11 @@ import numpy as np
 
 from go_rl.core import OpGraph, OpKind
 from go_rl.core.graph.fusion import MAX_FUSED
+from go_rl.core.operators import FLOAT_BYTES, window_positions
 from go_rl.costs.operators.launches.launch import Launch, Launches, moved
 from go_rl.costs.operators.launches.product_launches import DEPTHWISE
-from go_rl.costs.operators.tables.operator_rows import FLOAT_BYTES, PRODUCTS, TWO_INPUTS
+from go_rl.costs.operators.tables.operator_rows import NORMS, PRODUCTS, TWO_INPUTS
 
-NORMS = ("softmax", "ln")
 POINTWISE_KINDS = (OpKind.ELEMENTWISE, OpKind.MOVEMENT, OpKind.INPUT, OpKind.CONSTANT)
 UNKNOWN_KINDS = (OpKind.CONTROL, OpKind.OTHER)
 """Kinds of nodes that no compiler of element-wise chains sees through."""
@@ -124,7 +124,9 @@ def _bytes(launch: Launch) -> float:
     """Bytes that a stream reads and writes; of a product its result, which a chain reads."""
     size = launch.sizes
     if launch.op == "conv":
-        out = (size["input_size"] + 2 * size["padding"] - size["kernel_size"]) // size["stride"] + 1
+        out = window_positions(
+            *(size[n] for n in ("input_size", "kernel_size", "stride", "padding"))
+        )
         return float(FLOAT_BYTES * size["batch"] * size["output_channel"] * out**2)
     if launch.op in PRODUCTS:
         return float(FLOAT_BYTES * size["batch"] * size["rows"] * size["columns"])

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 from jaxtyping import Float64, Int8, Int64
 
-from go_rl.core.graph.element_type import PRODUCTS
-from go_rl.costs.operators.tables.operator_rows import FLOAT_BYTES, SIZES, OperatorRows
+from go_rl.core.graph.op_kind import PRODUCT_KINDS
+from go_rl.core.operators import FLOAT_BYTES
+from go_rl.costs.operators.tables.operator_rows import SIZES, OperatorRows
 
 if TYPE_CHECKING:
     from go_rl.core import OpGraph
@@ -91,7 +92,7 @@ class Launches:
             if not launch.nodes:  # a copy, or a further kernel of the launch before it
                 found[number] = found[number - 1]
                 continue
-            heavy = [n for n in launch.nodes if self.graph.kind[n] in PRODUCTS]
+            heavy = [n for n in launch.nodes if self.graph.kind[n] in PRODUCT_KINDS]
             found[number] = of_node[(heavy or launch.nodes)[-1]]
         return found
 

@@ -18,10 +18,10 @@ VIEWS = frozenset({
     "bitcast", "opt-barrier", "Optional", "OptionalGetElement",
 })  # fmt: skip
 """Operators that PyTorch answers with another view of the same memory: no launch."""
-ELEMENTWISE, HEAVY = int(OpKind.ELEMENTWISE), (int(OpKind.MATMUL), int(OpKind.CONVOLUTION))
+ELEMENTWISE = int(OpKind.ELEMENTWISE)
 PARTS = frozenset({"slice", "split", "unstack"})
 """Views of a part of their operand: tensors of their own."""
-STEPS = frozenset({"lt", "le", "gt", "ge", "eq", "ne", "and", "or", "not", "argmax", "argmin",
+NO_GRADIENT = frozenset({"lt", "le", "gt", "ge", "eq", "ne", "and", "or", "not", "argmax", "argmin",
                    "sign", "floor", "ceil", "round"})  # fmt: skip
 """Operators without a gradient."""
 NUMBERS = frozenset({"broadcast_in_dim", "ConstantOfShape", "Constant", "constant"})
@@ -67,11 +67,11 @@ class OperatorView:
     def learns(self) -> list[bool]:
         """[N] whether a result depends on weights, smoothly: whether PyTorch keeps a gradient."""
         if not any(self.weights):
-            return [op not in STEPS for op in self.op]
+            return [op not in NO_GRADIENT for op in self.op]
         found: list[bool] = []
         for node, op in enumerate(self.op):
             moved = self.weights[node] > 0 or any(found[o] for o in self.operands[node])
-            found.append(moved and op not in STEPS)
+            found.append(moved and op not in NO_GRADIENT)
         return found
 
     def geometry(self, node: int, name: str) -> float:

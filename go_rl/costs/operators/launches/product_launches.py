@@ -11,9 +11,9 @@ from collections.abc import Iterator
 from math import isqrt, prod
 
 from go_rl.core import OpKind
+from go_rl.core.operators import FLOAT_BYTES, window_reach
 from go_rl.costs.operators.launches.launch import Launch, moved, stream
 from go_rl.costs.operators.launches.operator_view import OperatorView
-from go_rl.costs.operators.tables.operator_rows import FLOAT_BYTES
 
 DEPTHWISE = "depthwise convolution"
 """Description of a depthwise convolution: a library has a kernel for it, priced by its bytes."""
@@ -130,7 +130,9 @@ def _square(view: OperatorView, node: int, channels: int, filters: int, last: bo
     padding = -(-max(0, _whole(view.geometry(node, "padding"))) // 4)
     out = view.shape[node][1 if last else 2]
     given = view.shape[view.operands[node][0]]
-    side = given[1 if last else 2] if len(given) == 4 else (out - 1) * stride + kernel - 2 * padding
+    side = (
+        given[1 if last else 2] if len(given) == 4 else window_reach(out, kernel, stride, padding)
+    )
     sizes = {
         "batch": view.elements[node] // (filters * out * out), "input_channel": channels,
         "output_channel": filters, "kernel_size": kernel, "input_size": side, "stride": stride,

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from go_rl.core.operators import FLOAT_BYTES
 from go_rl.costs.operators.launches.launch import Launch, moved, stream
 from go_rl.costs.operators.launches.operator_view import OperatorView
-from go_rl.costs.operators.tables.operator_rows import FLOAT_BYTES
 
 SUMS = frozenset({"reduce_sum", "ReduceMean"})
 SQUARES = frozenset({"square", "integer_pow", "pow", "mul"})

@@ -5,6 +5,7 @@ from __future__ import annotations
 from types import MappingProxyType
 
 from go_rl.core import OpKind
+from go_rl.core.graph.op_kind import PRODUCT_KINDS
 from go_rl.costs.operators.launches.launch import Launch, moved, stream
 from go_rl.costs.operators.launches.operator_view import OperatorView
 
@@ -19,7 +20,6 @@ ALONE = MappingProxyType({
     "min": "relu", "tanh": "tanh", "Relu": "relu", "relu": "relu", "gelu": "gelu",
 })  # fmt: skip
 """Operators of one tensor, with a number, or with a smaller tensor that is broadcast."""
-PRODUCTS = (int(OpKind.MATMUL), int(OpKind.CONVOLUTION))
 MAXIMUM = "maximum"
 """Description of a floor under the scores of a softmax, which is no ReLU to PyTorch's autograd."""
 LOOK_UPS = frozenset({"gather", "GatherElements", "GatherND", "dynamic_slice"})
@@ -58,7 +58,7 @@ def is_copied(view: OperatorView, node: int) -> bool:
     users = view.users[node]
     if any(view.op[user] == "reshape" for user in users) or given == ():
         return True
-    heavy = [user for user in users if view.graph.kind[user] in PRODUCTS]
+    heavy = [user for user in users if view.graph.kind[user] in PRODUCT_KINDS]
     if not heavy or (direct[:-2] == made[:-2]):
         return False
     return made[0] > 1 or any(len(view.shape[user]) < len(made) for user in heavy)

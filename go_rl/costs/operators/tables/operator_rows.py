@@ -9,6 +9,7 @@ import numpy as np
 from jaxtyping import Float64, Int64, Shaped
 
 from go_rl.core import GoRLError
+from go_rl.core.operators import FLOAT_BYTES, MATMUL_SIZES, window_positions
 
 PRODUCTS = ("bmm", "linear", "conv")
 """Operators that multiply matrices."""
@@ -16,13 +17,13 @@ TWO_INPUTS = ("add", "div", "mul", "pow")
 ONE_INPUT = ("addu", "divu", "gelu", "ln", "mulu", "powu", "relu", "softmax", "tanh")
 STREAMS = tuple(sorted((*TWO_INPUTS, *ONE_INPUT)))
 """Operators that read and write each element about once."""
+NORMS = ("softmax", "ln")
+"""Streams that normalise a row."""
 OPERATORS: tuple[str, ...] = (*PRODUCTS, *STREAMS)
-FLOAT_BYTES = 4
-BMM_SIZES = ("batch", "rows", "depth", "columns")
 STREAM_SIZES = ("batch", "width")
 CONV_SIZES = ("batch", "input_channel", "output_channel", "kernel_size", "input_size", "stride",
               "padding")  # fmt: skip
-SIZES: tuple[str, ...] = tuple(dict.fromkeys((*BMM_SIZES, *STREAM_SIZES, *CONV_SIZES)))
+SIZES: tuple[str, ...] = tuple(dict.fromkeys((*MATMUL_SIZES, *STREAM_SIZES, *CONV_SIZES)))
 """All sizes that a table may have, in its order of columns."""
 LETTERS: Mapping[str, str] = {"B": "batch", "M": "rows", "N": "depth", "K": "columns", "H": "width"}
 """Sizes by the letters of NeuSight's tables (Lee et al., ASPLOS 2025), whose N is summed over."""
@@ -43,7 +44,7 @@ def sizes_of(op: str) -> tuple[str, ...]:
     """
     if op == "conv":
         return CONV_SIZES
-    return BMM_SIZES if op in PRODUCTS else STREAM_SIZES
+    return MATMUL_SIZES if op in PRODUCTS else STREAM_SIZES
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,8 +85,10 @@ class OperatorRows:
     def conv_outputs(self) -> Int64[np.ndarray, "R"]:
         """Return [R] output rows of each convolution; 1 of other operators."""
         size = self.sizes
-        reach = size["input_size"] + 2 * size["padding"] - size["kernel_size"]
-        return np.where(self.op == "conv", reach // np.maximum(size["stride"], 1) + 1, 1)
+        out = window_positions(
+            size["input_size"], size["kernel_size"], np.maximum(size["stride"], 1), size["padding"]
+        )
+        return np.where(self.op == "conv", out, 1)
 
     def streamed_bytes(self) -> Float64[np.ndarray, "R"]:
         """Return [R] bytes that each row of `STREAMS` reads and writes at least."""

@@ -4,7 +4,8 @@ Convolutions, products and pooling windows follow from shapes, FLOP, weights and
 and images that are no squares are left out, as are larger paddings on one side. A softmax is
 recognised by its exponential that is summed, a layer norm by the reciprocal root of one number a
 row. Element-wise operators on the same shape, each the next one's only user, are one group. What
-remains (layout, gathers, sums along other axes) is no task. Products are priced in float32.
+remains (layout, gathers, sums along other axes) is no task. Products are priced in float32, rows
+and columns as the result has them: `go_rl.costs.operators.launches` reads those that PyTorch runs.
 """
 
 from __future__ import annotations
@@ -16,16 +17,14 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from go_rl.core.graph.geometry import GEOMETRY
-from go_rl.costs.programs.workloads.task import TaskError, TensorTask
+from go_rl.core.operators import window_reach
+from go_rl.costs.programs.workloads.task import STEPS, TaskError, TensorTask
+from go_rl.graphs.cutting.opcode_names import opcode
 
 if TYPE_CHECKING:
     from go_rl.core import OpGraph
 
-STEP_OF = MappingProxyType({
-    "add": "add", "add_any": "add", "sub": "subtract", "mul": "multiply", "div": "divide",
-    "max": "maximum", "exp": "exp", "logistic": "logistic", "rsqrt": "rsqrt", "tanh": "tanh",
-    "erf": "erf", "pow": "power",
-})  # fmt: skip
+STEP_OF = MappingProxyType({opcode(step): step for step in STEPS} | {"add_any": "add"})
 """JAX's primitives as steps of an element-wise group."""
 LONGEST_GROUP = 6
 LEAST_ELEMENTS = 1024
@@ -95,7 +94,7 @@ def _windowed(graph: OpGraph, node: int) -> tuple[tuple[int, ...], tuple[int, ..
     if _geometry(graph, node, "window_dilation") * _geometry(graph, node, "input_dilation") != 1:
         raise TaskError("a dilated window")
     padding = -(-int(_geometry(graph, node, "padding")) // 4)
-    side = max((shape[1] - 1) * stride + kernel - 2 * padding, 1)
+    side = max(window_reach(shape[1], kernel, stride, padding), 1)
     return (shape[0], side, side, shape[3]), (kernel, kernel, stride), padding
 
 

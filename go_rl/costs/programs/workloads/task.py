@@ -14,23 +14,22 @@ from types import MappingProxyType
 from go_rl.core import GoRLError
 from go_rl.core.errors import nearest
 from go_rl.core.files.strict_json import parse_json, shown
+from go_rl.core.operators import IMAGE_SIZES, MATMUL_SIZES, WINDOW_SIZES, window_positions
 from go_rl.runtime.records import canonical_json
 
-IMAGE = ("batch", "height", "width", "channels")
-WINDOW = ("kernel_height", "kernel_width", "stride")
 SIZES: Mapping[str, tuple[str, ...]] = MappingProxyType({
-    "conv2d": (*IMAGE, "filters", *WINDOW, "padding", "groups"),
-    "depthwise_conv2d": (*IMAGE, *WINDOW, "padding"),
-    "matmul": ("batch", "rows", "columns", "depth"),
-    "max_pool": (*IMAGE, *WINDOW, "padding"),
-    "average_pool": (*IMAGE, *WINDOW, "padding"),
+    "conv2d": (*IMAGE_SIZES, "filters", *WINDOW_SIZES, "padding", "groups"),
+    "depthwise_conv2d": (*IMAGE_SIZES, *WINDOW_SIZES, "padding"),
+    "matmul": MATMUL_SIZES,
+    "max_pool": (*IMAGE_SIZES, *WINDOW_SIZES, "padding"),
+    "average_pool": (*IMAGE_SIZES, *WINDOW_SIZES, "padding"),
     "softmax": ("rows", "columns"),
     "layer_norm": ("rows", "columns"),
     "reduce_sum": ("rows", "columns"),
     "elementwise": ("elements",),
 })  # fmt: skip
-"""Sizes of each operator, by name. ``matmul`` is a product of (batch, rows, depth) with (batch,
-depth, columns); ``padding`` is that of all four sides; ``layer_norm`` has no scale and shift."""
+"""Sizes of each operator, as `go_rl.core.operators` names them; ``layer_norm`` has no scale and
+shift."""
 STEPS = ("add", "divide", "exp", "logistic", "maximum", "multiply", "power", "rsqrt", "subtract",
          "tanh", "erf")  # fmt: skip
 """Steps of an ``elementwise`` group, one after the other."""
@@ -100,11 +99,13 @@ class TensorTask:
     def output_side(self) -> tuple[int, int]:
         """Height and width of the result of a window that moves over an image."""
         size = self.named
-        high = size["height"] + 2 * size["padding"] - size["kernel_height"]
-        wide = size["width"] + 2 * size["padding"] - size["kernel_width"]
-        if min(high, wide) < 0:
+        high, wide = (
+            window_positions(size[side], size[f"kernel_{side}"], size["stride"], size["padding"])
+            for side in ("height", "width")
+        )
+        if min(high, wide) < 1:
             raise TaskError(f"{self.title}: the window is larger than the image")
-        return high // size["stride"] + 1, wide // size["stride"] + 1
+        return high, wide
 
     @property
     def workload(self) -> str:

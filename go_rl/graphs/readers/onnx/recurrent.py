@@ -16,9 +16,10 @@ from dataclasses import dataclass, replace
 from go_rl.core.graph.op_kind import OpKind
 from go_rl.graphs.readers.graph_builder import TIE_BYTES, GraphBuilder, Node
 from go_rl.graphs.readers.onnx.call import Call, Tensor
+from go_rl.graphs.readers.onnx.costs import fused
 from go_rl.graphs.readers.onnx.values import OnnxValue
 
-GATES = {"GRU": 3, "LSTM": 4, "RNN": 1, "com.microsoft.DynamicQuantizeLSTM": 4}
+GATES = {**fused.GATES, "com.microsoft.DynamicQuantizeLSTM": fused.GATES["LSTM"]}
 """Recurrent operators and their gates."""
 UNROLL_NODES = 20_000
 """Most nodes into which the recurrent layers of a model are unrolled."""

@@ -14,8 +14,8 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 import onnx
 
-from go_rl.core.graph.element_type import PRODUCTS, ElementType
-from go_rl.core.graph.op_kind import OpKind
+from go_rl.core.graph.element_type import ElementType
+from go_rl.core.graph.op_kind import PRODUCT_KINDS, OpKind
 from go_rl.graphs.readers.arithmetic.closed_forms import Strides, row_strides, view_strides
 from go_rl.graphs.readers.cost import type_computed_in
 from go_rl.graphs.readers.onnx.call import Call, Tensor, typed_tensor
@@ -126,7 +126,7 @@ def type_of_operator(kind: OpKind, call: Call, operands: Sequence[OnnxValue | No
     """Type in which an operator computes: a product of quantised matrices in theirs, although the
     file makes floating-point numbers of them first, because every runtime joins the two."""
     plain = type_computed_in(kind, call.inputs, call.outputs)
-    if kind not in PRODUCTS:
+    if kind not in PRODUCT_KINDS:
         return plain
     matrices = [v for v in operands if v is not None and len(v.tensor.shape) > 1]
     arriving = {_arriving_type(v) for v in matrices}

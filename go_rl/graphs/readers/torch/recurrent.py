@@ -12,7 +12,7 @@ from go_rl.core.graph.op_kind import OpKind
 from go_rl.graphs.readers.cost import Tensor
 from go_rl.graphs.readers.onnx.call import Call
 from go_rl.graphs.readers.onnx.costs.fused import recurrent
-from go_rl.graphs.readers.onnx.recurrent import GATES, UNROLL_NODES, RecurrentLayer, add_steps
+from go_rl.graphs.readers.onnx.recurrent import UNROLL_NODES, RecurrentLayer, add_steps
 from go_rl.graphs.readers.onnx.values import OnnxValue
 from go_rl.graphs.readers.torch.graph import add_node, bind_results, unique_name
 from go_rl.graphs.readers.torch.program.schema import Ref, TorchNode
@@ -32,8 +32,6 @@ RECURRENT = {"aten.gru": "GRU", "aten.lstm": "LSTM", "aten.rnn_relu": "RNN", "at
 """Recurrent operators and what ONNX calls them."""
 JOIN = "torch.ops.aten.cat.default"
 """Operator that lays the last states of all layers one beside the other."""
-ELEMENTWISE = {"GRU": 17, "LSTM": 17, "RNN": 1}
-"""FLOP a step and hidden element beside the products and biases."""
 
 
 @dataclass(frozen=True)
@@ -175,7 +173,6 @@ def _layers(stack: _Stack, types: list[Tensor]) -> Iterator[RecurrentLayer]:
     steps = shape[1 if stack.batch_first else 0] if len(shape) == 3 else shape[0]
     batch, inputs = (1 if stack.packed else batch), shape[-1]
     hidden = stack.params[1].tensor.shape[-1]
-    flops = recurrent(GATES[stack.kind], ELEMENTWISE[stack.kind])
     for layer in range(stack.layers):
         x = Tensor((steps, batch, inputs), item, kind)
         value = OnnxValue(x, stack.x.producer, stack.x.output)
@@ -188,7 +185,7 @@ def _layers(stack: _Stack, types: list[Tensor]) -> Iterator[RecurrentLayer]:
             tuple(each and each.tensor for each in operands),
             (all_states, *[last] * (len(types) - 1)),
         )  # fmt: skip
-        yield RecurrentLayer(call, flops(call), operands, "", "")
+        yield RecurrentLayer(call, recurrent(call), operands, "", "")
         inputs = stack.directions * hidden
 
 

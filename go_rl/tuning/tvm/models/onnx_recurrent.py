@@ -16,7 +16,8 @@ import numpy as np
 import onnx
 from onnx import helper, numpy_helper
 
-GATES: Mapping[str, int] = {"LSTM": 4, "GRU": 3, "RNN": 1}
+from go_rl.graphs.readers.onnx.costs.fused import GATES
+
 RECURRENT = frozenset(GATES)
 LONGEST = 512
 """Steps that are written out, at most."""

@@ -204,14 +204,12 @@ _TABLE: dict[OpKind, dict[str, Costs]] = {
     OpKind.MATMUL: {
         "Attention": fused.attention,
         "Einsum": dense.einsum,
-        "GRU": fused.recurrent(3, 17),
         "Gemm": dense.gemm,
-        "LSTM": fused.recurrent(4, 17),
         "LinearAttention": fused.linear_attention,
         "MatMul": dense.matmul,
         "MatMulInteger": dense.matmul_integer,
         "QLinearMatMul": dense.qlinear_matmul,
-        "RNN": fused.recurrent(1, 1),
+        **dict.fromkeys(fused.GATES, fused.recurrent),
     },
     OpKind.CONVOLUTION: {
         "CausalConvWithState": lambda c: 2.0 * c.result.size * c.operand(1).shape[-1],
