@@ -20,7 +20,7 @@ from go_rl.core.errors import name_largest
 from go_rl.core.evaluation import Status
 from go_rl.core.graph.element_type import ElementType
 from go_rl.core.graph.op_graph import FREE
-from go_rl.core.graph.op_kind import PRODUCT_KINDS
+from go_rl.core.graph.op_kind import PRODUCT_KINDS, OpKind
 from go_rl.core.hardware.hardware import Device
 from go_rl.core.objective import Objective
 from go_rl.core.problem import REPLICATE_SHARE, Problem
