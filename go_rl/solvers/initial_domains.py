@@ -35,7 +35,7 @@ def initial_domains(blocks: Blocks, no_skip: bool) -> tuple[Int64[np.ndarray, "M
     """Return [M] bit sets of chips, and why no plan can exist (else empty): from what chips can
     run, from pins, from no-skip and, with memory, from the weights before and after each block."""
     chips = blocks.problem.hardware.num_devices
-    everywhere = ALL if chips == 64 else _bit(chips) - np.int64(1)
+    everywhere = ALL if chips == 64 else ~(ALL << np.int64(chips))
     domain = np.full(len(blocks.leader), everywhere, np.int64)
     supported = _keep_supported(blocks, domain)
     pinned = _keep_pins(blocks, domain)

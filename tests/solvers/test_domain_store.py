@@ -129,6 +129,12 @@ def test_a_refusal_names_node_and_chip():
     assert store.clash == "node 0 cannot be put on chip 1; it has [0] left"
 
 
+@pytest.mark.parametrize("chips", [3, 63, 64])  # 63 and 64 reach the sign of a word
+def test_domains_of_many_chips(chips):
+    store = DomainStore(ring_problem(3, [(0, 1), (1, 2)], chips))
+    assert store.domains().sum(axis=1).tolist() == [1, 2, 3]
+
+
 @pytest.mark.parametrize(
     ("misuse", "sentence"),
     [

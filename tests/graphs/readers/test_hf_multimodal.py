@@ -95,7 +95,8 @@ QWEN2_VL = {
     "vision_config": {**EYE, "embed_dim": 1280, "mlp_ratio": 4, "hidden_size": 3584},
 }
 QWEN25_VL = {"model_type": "qwen2_5_vl", **QWEN, "vision_config": {
-    **EYE, "hidden_size": 1280, "intermediate_size": 3420, "hidden_act": "silu",
+    **EYE, "model_type": "qwen2_5_vl_vision",  # as transformers 5 writes it
+    "hidden_size": 1280, "intermediate_size": 3420, "hidden_act": "silu",
     "out_hidden_size": 3584, "window_size": 112, "fullatt_block_indexes": [7, 15, 23, 31],
 }}  # fmt: skip
 SCOUT = {

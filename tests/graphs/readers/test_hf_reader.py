@@ -56,3 +56,23 @@ def test_every_family_is_read(kind: str, read: Read) -> None:
     assert graph.is_output.sum() == 1
     # Every operator leads to the result.
     assert set(graph.senders) | set(graph.is_output.nonzero()[0]) == set(range(graph.num_nodes))
+
+
+@pytest.mark.parametrize(
+    ("kind", "before", "since"),
+    [
+        ("qwen3_moe", {"num_experts": 4}, {"num_experts": None, "num_local_experts": 4}),
+        ("qwen2_moe", {"use_sliding_window": False}, {"sliding_window": 0}),
+        *((kind, {name: 0.75}, {"rope_parameters": {"partial_rotary_factor": 0.75}})
+          for kind, name in (("phi3", "partial_rotary_factor"), ("gpt_neox", "rotary_pct"))),
+    ],
+)  # fmt: skip
+def test_fields_as_transformers_5_writes_them(
+    kind: str, before: dict[str, Any], since: dict[str, Any], read: Read
+) -> None:
+    def same(change: dict[str, Any]) -> tuple[object, ...]:
+        fields = {**SMALL, "model_type": kind, **change}
+        graph = read({k: v for k, v in fields.items() if v is not None}, sequence=8)
+        return graph.names, graph.flops.tolist(), graph.weight_bytes.tolist()
+
+    assert same(before) == same(since)

@@ -197,6 +197,9 @@ CASES = {
     "torch.ops.torchvision.roi_align.default": (
         {"input": X, "rois": (3, 5), "sampling_ratio": 2}, [(3, 6, 7, 7)], G, 48 * 3 * 6 * 49,
     ),
+    "torch.ops.transformers.grouped_mm_fallback.default": (
+        {"input": (20, 8), "weight": (3, 8, 5), "offs": (3,)}, [(20, 5)], M, 1600,
+    ),
     "torch.ops.prims.convert_element_type.default": (
         {"a": (4, 8), "dtype": 6}, [((4, 8), "float16")], E, 32,
     ),

@@ -107,6 +107,17 @@ def test_sizes_that_do_not_fit(options, said):
         program.read(**options)
 
 
+@pytest.mark.parametrize(("least", "most", "example"), [(1, 7, 7), (12, None, 12), (0, 64, 8)])
+def test_the_size_in_the_message_is_in_its_range(least, most, example):
+    program = Program()
+    program.op("relu", [("u0", 16)], self=program.input("x", ("u0", 16)))
+    for each in program.graph["tensor_values"].values():
+        each["sizes"][0]["as_expr"]["hint"] = None
+    program.ranges["u0"] = {"min_val": least, "max_val": most}
+    with pytest.raises(ReadError, match=f"for example --dim u0={example}$"):
+        program.read()
+
+
 def test_unknown_operators_are_refused_or_counted_by_bytes():
     program = Program(x=(4,))
     y = program.op("torch.ops.mine.spin.default", [(4,)], x="x")

@@ -13,6 +13,8 @@ from go_rl.graphs.readers.file_errors import read_text
 
 LARGEST_FIELD = 1 << 26
 """Largest size in a configuration; the largest vocabularies have 2^18 entries."""
+SINCE_5 = {"num_experts": "num_local_experts"}
+"""Names that transformers 5 writes in place of earlier ones (Qwen3-MoE)."""
 
 
 @dataclass(frozen=True)
@@ -26,8 +28,10 @@ class ModelConfig:
     """The family's name of a field, where it differs from the common one."""
 
     def name(self, field: str) -> str:
-        """Return the name that the family has for a field."""
-        return self.aliases.get(field, field)
+        """Return the name that the family, or the file, has for a field."""
+        name = self.aliases.get(field, field)
+        later = SINCE_5.get(name)
+        return later if later in self.fields and name not in self.fields else name
 
     def has(self, field: str) -> bool:
         """Return whether a field is there and not null."""
@@ -69,6 +73,13 @@ class ModelConfig:
         if not isinstance(value, list) or any(type(each) is not int for each in value):
             raise self.wrong(field, "a list of whole numbers")
         return value
+
+    def part(self, field: str) -> ModelConfig:
+        """Return the configuration inside a field that is there."""
+        value = self.fields[field]
+        if not isinstance(value, dict):
+            raise self.wrong(field, "an object")
+        return ModelConfig(f"{self.where}: {field}", value, {})
 
     def wrong(self, field: str, right: str) -> ReadError:
         """Return the error of a field that is not what it must be."""

@@ -102,8 +102,11 @@ def _latent(config: ModelConfig) -> LatentSizes:
 def _rotary(config: ModelConfig, family: TransformerFamily, head_dim: int) -> int:
     if family.positions != "rotary":
         return 0
+    share = family.rotary_share
+    if config.has("rope_parameters"):  # of transformers 5
+        share = config.part("rope_parameters").fraction("partial_rotary_factor", share)
     field = "rotary_pct" if config.has("rotary_pct") else "partial_rotary_factor"
-    return int(head_dim * config.fraction(field, family.rotary_share))
+    return int(head_dim * config.fraction(field, share))
 
 
 def _windows(config: ModelConfig, family: TransformerFamily, layers: int) -> dict[int, int]:
@@ -111,9 +114,9 @@ def _windows(config: ModelConfig, family: TransformerFamily, layers: int) -> dic
     rule."""
     if not family.window or not config.has("sliding_window"):
         return {}
-    window = config.count("sliding_window")
     if family.window == "switched" and not config.flag("use_sliding_window", False):
         return {}
+    window = config.count("sliding_window")
     if config.has("layer_types"):
         kinds = config.fields["layer_types"]
         if not isinstance(kinds, list) or len(kinds) != layers:

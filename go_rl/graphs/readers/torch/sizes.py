@@ -212,7 +212,11 @@ def _wanted(program: TorchProgram, absent: list[str], axes: Mapping[str, str], w
             f"{symbol} ({limits}{', ' + ' = '.join(places[:3]) if places else ''}"
             f"{f', {example} in the example' if example is not None else ''})"
         )
-    hint = " ".join(
-        option("--dim", f"{symbol}={program.examples.get(symbol, 8)}") for symbol in absent
-    )
+    hint = " ".join(option("--dim", f"{each}={_example(program, each)}") for each in absent)
     return f"{where}: sizes are missing of {'; '.join(told)}: for example {hint}"
+
+
+def _example(program: TorchProgram, symbol: str) -> int:
+    """The size of the example that a program was exported with, else one in the symbol's range."""
+    least, most = program.ranges.get(symbol, (0, None))
+    return program.examples.get(symbol, max(least, 8 if most is None else min(8, most)))

@@ -181,8 +181,9 @@ def _vision(
     first = next(iter(family.towers))
     if not whole.has(VISION):
         raise ReadError(f"{whole.where}: no field {VISION!r}{nearest(VISION, whole.fields)}")
-    part = _part(whole, VISION)
+    part = whole.part(VISION)
     kind = part.text("model_type", first)
+    kind = kind if kind in family.towers else kind.removesuffix("_vision")  # of transformers 5
     if kind not in family.towers:
         raise ReadError(
             f"{part.where}: model_type {kind!r} is not read; "
@@ -199,7 +200,7 @@ def _text(
     if field is None:
         language = FAMILIES[family.text]
         return replace(whole, aliases=language.fields), language
-    part = _part(whole, field)
+    part = whole.part(field)
     kind = part.text("model_type", family.text)
     if kind not in FAMILIES and kind.startswith(whole.text("model_type")):
         kind = family.text
@@ -213,14 +214,6 @@ def _text(
     if not whole.has(_TIED):
         return filled, language
     return replace(filled, fields={**filled.fields, _TIED: whole.fields[_TIED]}), language
-
-
-def _part(whole: ModelConfig, field: str) -> ModelConfig:
-    """Return the configuration in a field."""
-    value = whole.fields[field]
-    if not isinstance(value, dict):
-        raise whole.wrong(field, "an object")
-    return ModelConfig(f"{whole.where}: {field}", value, {})
 
 
 def _filled(

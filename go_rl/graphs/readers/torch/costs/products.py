@@ -67,7 +67,8 @@ def chain(call: TorchCall) -> float:
 def grouped(call: TorchCall) -> float:
     """Every row of the left operand meets one group's matrix; where the contracted axis is divided
     among the groups, each group's part of it."""
-    left, right = call.tensor("self", "mat_a").shape, call.tensor("mat2", "mat_b").shape
+    left = call.tensor("self", "mat_a", "input").shape
+    right = call.tensor("mat2", "mat_b", "weight").shape
     if len(left) == len(right) == 2:
         return 2.0 * left[0] * left[1] * right[-1]
     return 2.0 * call.result.size * left[-1]

@@ -31,7 +31,7 @@ from go_rl.graphs.readers.torch.costs.movement import (
     COPYING_VIEWS,
     MOVEMENT,
 )
-from go_rl.graphs.readers.torch.costs.products import CONVOLUTION, MATMUL
+from go_rl.graphs.readers.torch.costs.products import CONVOLUTION, MATMUL, grouped
 from go_rl.graphs.readers.torch.costs.reductions import REDUCTION, RESIZING, reduction
 
 _ATEN: dict[OpKind, dict[str, Costs]] = {
@@ -84,6 +84,7 @@ RULES: dict[str, TorchRule] = {
     **torch_rules("aten.", _ATEN),
     **torch_rules("prims.", _PRIMS),
     **torch_rules("torchvision.", _VISION),
+    **torch_rules("transformers.", {OpKind.MATMUL: {"grouped_mm_fallback": grouped}}),
     **torch_rules("quantized_decomposed.", _QUANTISED),
     **torch_rules("torchao.", _QUANTISED),
 }
