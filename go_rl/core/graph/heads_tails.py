@@ -6,6 +6,7 @@ one word a node (``E * M / 64`` word operations).
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import no_type_check
 
 import numpy as np
@@ -80,7 +81,8 @@ def _sums(
     if float(np.count_nonzero(value)) * (len(ids) + len(value)) / 64 > EXACT_LIMIT:
         return _paths(ptr, ids, value, reverse)
     total = np.zeros(len(value))
-    _reach_sums(ptr, ids, value, columns, reverse, np.zeros(len(value), np.int64), total)
+    word = np.zeros(len(value), np.int64)
+    _reach_sums(*_rows(ptr, ids), value, columns, reverse, word, total)
     return total
 
 
@@ -89,7 +91,7 @@ def _counts(ptr: np.ndarray, ids: np.ndarray, reverse: bool) -> Int64[np.ndarray
     if float(blocks) * (len(ids) + blocks) / 64 > EXACT_LIMIT:
         return _paths(ptr, ids, np.ones(blocks), reverse).astype(np.int64)
     total = np.zeros(blocks, np.int64)
-    _reach_counts(ptr, ids, reverse, np.zeros(blocks, np.int64), total)
+    _reach_counts(*_rows(ptr, ids), reverse, np.zeros(blocks, np.int64), total)
     return total
 
 
@@ -97,8 +99,13 @@ def _paths(
     ptr: np.ndarray, ids: np.ndarray, value: Float64[np.ndarray, "M"], reverse: bool
 ) -> Float64[np.ndarray, "M"]:
     total = np.zeros(len(value))
-    _path_sums(ptr, ids, value, reverse, total)
+    _path_sums(*_rows(ptr, ids), value, reverse, total)
     return total
+
+
+def _rows(*arrays: np.ndarray) -> Iterator[Int64[np.ndarray, "_"]]:
+    """Arrays of one type, for which functions are compiled once."""
+    return (np.ascontiguousarray(each, np.int64) for each in arrays)
 
 
 def sums_before(
