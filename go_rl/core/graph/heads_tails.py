@@ -6,7 +6,6 @@ one word a node (``E * M / 64`` word operations).
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import no_type_check
 
 import numpy as np
@@ -74,6 +73,13 @@ def _path_sums(pred_ptr, pred, value, reverse, total) -> None:
         total[v] = best + value[v]
 
 
+def _as_words(
+    ptr: np.ndarray, ids: np.ndarray
+) -> tuple[Int64[np.ndarray, "rows"], Int64[np.ndarray, "edges"]]:
+    """Return both as the one type that functions are compiled for."""
+    return np.ascontiguousarray(ptr, np.int64), np.ascontiguousarray(ids, np.int64)
+
+
 def _sums(
     ptr: np.ndarray, ids: np.ndarray, value: Float64[np.ndarray, "M"], reverse: bool
 ) -> Float64[np.ndarray, "M"]:
@@ -82,7 +88,8 @@ def _sums(
         return _paths(ptr, ids, value, reverse)
     total = np.zeros(len(value))
     word = np.zeros(len(value), np.int64)
-    _reach_sums(*_rows(ptr, ids), value, columns, reverse, word, total)
+    ptr, ids = _as_words(ptr, ids)
+    _reach_sums(ptr, ids, value, columns, reverse, word, total)
     return total
 
 
@@ -91,7 +98,8 @@ def _counts(ptr: np.ndarray, ids: np.ndarray, reverse: bool) -> Int64[np.ndarray
     if float(blocks) * (len(ids) + blocks) / 64 > EXACT_LIMIT:
         return _paths(ptr, ids, np.ones(blocks), reverse).astype(np.int64)
     total = np.zeros(blocks, np.int64)
-    _reach_counts(*_rows(ptr, ids), reverse, np.zeros(blocks, np.int64), total)
+    ptr, ids = _as_words(ptr, ids)
+    _reach_counts(ptr, ids, reverse, np.zeros(blocks, np.int64), total)
     return total
 
 
@@ -99,13 +107,9 @@ def _paths(
     ptr: np.ndarray, ids: np.ndarray, value: Float64[np.ndarray, "M"], reverse: bool
 ) -> Float64[np.ndarray, "M"]:
     total = np.zeros(len(value))
-    _path_sums(*_rows(ptr, ids), value, reverse, total)
+    ptr, ids = _as_words(ptr, ids)
+    _path_sums(ptr, ids, value, reverse, total)
     return total
-
-
-def _rows(*arrays: np.ndarray) -> Iterator[Int64[np.ndarray, "_"]]:
-    """Arrays of one type, for which functions are compiled once."""
-    return (np.ascontiguousarray(each, np.int64) for each in arrays)
 
 
 def sums_before(

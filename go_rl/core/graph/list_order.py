@@ -19,9 +19,10 @@ def list_order(
 ) -> Int64[np.ndarray, "M"]:
     """Return [M] items in topological order, the earlier one among equal scores."""
     heap, order = np.empty(len(score), np.int64), np.empty(len(score), np.int64)
-    rows = (np.ascontiguousarray(each, np.int64) for each in (succ_ptr, succ))
+    # Arrays of one type: compiled once.
+    succ_ptr, succ = (np.ascontiguousarray(each, np.int64) for each in (succ_ptr, succ))
     waiting, priority = np.diff(pred_ptr).astype(np.int64), np.ascontiguousarray(-score)
-    _list_order(*rows, priority, waiting, heap, order)
+    _list_order(succ_ptr, succ, priority, waiting, heap, order)
     return order
 
 

@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
-from typing import no_type_check
+from typing import Any, no_type_check
 
 import numpy as np
 from jaxtyping import Bool, Int64
@@ -36,6 +36,8 @@ NEVER = 2**63 - 1
 BITS = 20
 MASK = 2**BITS - 1
 DEPTH, TRAIL, PLACED, PARTS = 0, 1, 2, 3
+ALLOCATES: dict[str, Any] = {"cache": True, "_nrt": True}
+"""Options of a function that allocates; it would inherit those of its `compiled` caller."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -288,7 +290,7 @@ def _may_fit(state, part, bound, capacity):
     return True
 
 
-@njit(cache=True, _nrt=True)
+@njit(**ALLOCATES)
 @no_type_check
 def _sort(keys):
     """Sort in place: quicksort, whose stack is allocated."""
