@@ -46,8 +46,10 @@ os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(ROOT / ".pytest_cache" / 
 os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0.2")
 # Else the folder's name is part of every key, and a copied checkout compiles all anew.
 os.environ.setdefault("JAX_PERSISTENT_CACHE_ENABLE_XLA_CACHES", "none")
-# Imports and traced programs make objects by the million, and hardly any of them in cycles.
+# Imports and traced programs make objects by the million, and hardly any of them in cycles: the
+# garbage collector, each of whose runs is one of XLA's as well, waits until all tests are known.
 gc.set_threshold(20_000, 20, 50)
+gc.disable()
 PACKAGE = ROOT / "go_rl"
 FIRST = ("solvers", "objectives", "envs")
 LAST = ("graphs", "costs", "experiments", "policy", "compare", "cli", "test_names.py")
@@ -90,6 +92,7 @@ def pytest_collection_finish() -> None:
     """Modules and tests stay: the garbage collector need not visit them again and again."""
     gc.collect()
     gc.freeze()
+    gc.enable()
 
 
 @pytest.fixture(scope="session")

@@ -42,8 +42,8 @@ WORD = ir.IntType(64)
 
 def compiled(function: F) -> F:
     """Compile a function that allocates no array and returns none."""
-    options: dict[str, Any] = {"cache": True, "nogil": True, "error_model": "numpy", "_nrt": False}
-    dispatcher: Any = njit(**options)(function)
+    rules: dict[str, Any] = {"error_model": "numpy", "_nrt": False, "no_cfunc_wrapper": True}
+    dispatcher: Any = njit(cache=True, nogil=True, **rules)(function)
     return dispatcher
 
 

@@ -137,13 +137,13 @@ def play_many(name: str, seeds: range, episodes: int) -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_masked_random_agent_finishes_its_episodes(name):
-    play_many(name, range(8), 5)
+    play_many(name, range(5), 4)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_a_masked_random_agent_finishes_a_thousand_episodes(name):
-    play_many(name, range(8, 108), 10)
+    play_many(name, range(5, 105), 10)
 
 
 @every_form

@@ -113,13 +113,13 @@ class OptimizerConformance:
     def test_random_problems(self):
         """Some are solved and some are not."""
         statuses = []
-        for seed in range(16):
+        for seed in range(10):
             problem = self.random(seed)
             plan = self.solve(problem, seed=seed)
             self.holds(problem, plan)
             assert not self.sampled or plan.samples <= SAMPLES, seed
             statuses.append(plan.evaluation.status)
-        assert statuses.count(Status.OK) >= 5
+        assert statuses.count(Status.OK) >= 3
         assert set(statuses) <= set(Status) - {Status.ILLEGAL}
 
     def test_equal_seeds_and_samples_give_equal_plans(self):

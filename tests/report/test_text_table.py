@@ -45,7 +45,7 @@ def test_no_cell_is_cut_or_wrapped(width):
     st.lists(st.text(st.characters(codec="utf-8"), max_size=230), min_size=1, max_size=5),
     st.lists(st.text(st.characters(codec="utf-8"), max_size=12), min_size=1, max_size=9),
 )
-@settings(max_examples=60)
+@settings(max_examples=25)
 def test_any_table_ends_at_any_width_with_all_its_rows(width, heads, names, texts):
     cells = [[name, *(texts[(i + k) % len(texts)] for k in range(len(heads) - 1))]
              for i, name in enumerate(names)]  # fmt: skip

@@ -33,7 +33,7 @@ def least(problem: Problem) -> float:
 @pytest.mark.usefixtures("unchecked_types")
 def test_optimum_equals_brute_force():
     copied = 0
-    for seed in range(120):
+    for seed in range(50):
         problem = random_ring(seed, 5, 3)
         found, optimum = optimise(ring_instance(problem), QUICK), least(problem)
         if optimum == float("inf"):
@@ -45,7 +45,7 @@ def test_optimum_equals_brute_force():
         assert found.bound >= optimum * (1 - 1e-6), seed
         assert found.value == pytest.approx(price(problem, found.device), rel=1e-12), seed
         copied += bool(replicated_nodes(problem).any())
-    assert copied > 5
+    assert copied > 2
 
 
 def least_of_all_plans(problem: Problem) -> float:
@@ -68,7 +68,7 @@ def least_of_all_plans(problem: Problem) -> float:
 def test_bound_without_copies_holds_whatever_a_plan_copies():
     options = CpSatOptions(seconds=20.0, workers=1, copies=False)
     asked = tight = 0
-    for seed in range(400):
+    for seed in range(200):
         problem = random_ring(seed, 4, 2)
         if not problem.rules.replicate or (problem.work <= 1e-3 * problem.work.sum()).sum() != 1:
             continue
@@ -77,7 +77,7 @@ def test_bound_without_copies_holds_whatever_a_plan_copies():
             asked += 1
             assert found.bound <= optimum * (1 + 1e-12), seed
             tight += found.bound >= optimum * (1 - 1e-6)
-    assert asked > 15
+    assert asked > 7
     assert tight > asked / 2
 
 

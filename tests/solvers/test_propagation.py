@@ -42,12 +42,12 @@ def holds(state: State, solutions: np.ndarray, chips: int) -> bool:
 
 @pytest.mark.usefixtures("unchecked_types")
 @pytest.mark.parametrize(
-    "chunk", [0, *(pytest.param(n, marks=pytest.mark.slow) for n in (1, 2, 3))]
+    "chunk", [0, *(pytest.param(n, marks=pytest.mark.slow) for n in range(1, 10))]
 )
 def test_every_solution_survives_propagation(chunk):
-    """500 problems each: at the root, and after each of some random decisions."""
+    """200 problems each: at the root, and after each of some random decisions."""
     pruned = 0
-    for seed in range(500 * chunk, 500 * chunk + 500):
+    for seed in range(200 * chunk, 200 * chunk + 200):
         instance, rng = ring_instance(random_ring(seed)), np.random.default_rng(seed)
         net, solutions = instance.net, block_solutions(instance)
         if instance.conflict:
@@ -75,7 +75,7 @@ def test_every_solution_survives_propagation(chunk):
             undo(net, state, *mark)
             for mine, theirs in zip(snapshot(state), expected, strict=True):
                 assert (mine == theirs).all(), seed
-    assert pruned > 100
+    assert pruned > 30
 
 
 def test_order_by_hand():

@@ -33,12 +33,12 @@ def broken(problem: Problem, device: np.ndarray) -> tuple:
 
 @pytest.mark.usefixtures("unchecked_types")
 @pytest.mark.parametrize(
-    "chunk", [0, *(pytest.param(i, marks=pytest.mark.slow) for i in range(1, 5))]
+    "chunk", [0, *(pytest.param(i, marks=pytest.mark.slow) for i in range(1, 20))]
 )
 def test_verdict_equals_brute_force(chunk):
-    """5,000 problems of up to seven nodes on up to four chips, all rule sets; 2,000 by default."""
+    """250 problems of up to seven nodes on up to four chips, all rule sets; 5,000 in all."""
     seen = Counter()
-    for seed in range(1000 * chunk, 1000 * chunk + 1000):
+    for seed in range(250 * chunk, 250 * chunk + 250):
         problem = random_ring(seed)
         solver = RingSolver(problem, ONE_THREAD)
         samples = solver.sample(seed=seed)
@@ -53,9 +53,9 @@ def test_verdict_equals_brute_force(chunk):
             assert status is Status.INFEASIBLE, seed
         elif status is Status.INFEASIBLE:
             assert optimum(problem) in (np.inf, None), seed  # None: too many plans to list
-    assert seen[Status.OK] > 700
-    assert seen[Status.INFEASIBLE] > 50
-    assert seen[Status.GAVE_UP] < 20
+    assert seen[Status.OK] > 160
+    assert seen[Status.INFEASIBLE] > 8
+    assert seen[Status.GAVE_UP] < 8
 
 
 def test_infeasible_is_not_claimed_where_fewer_copies_would_do():
@@ -90,7 +90,7 @@ def test_infeasible_is_claimed_when_all_weights_exceed_all_memory():
 
 def test_python_constraint_lists_what_brute_force_lists():
     sizes = []
-    for seed in range(250):
+    for seed in range(100):
         problem = random_ring(seed, 6, 3)
         expected = truth(problem)
         assert all_partitions(problem) == expected, seed
@@ -106,7 +106,7 @@ def test_python_constraint_stops_at_the_limit():
 
 def test_cp_sat_agrees_with_brute_force():
     seen = Counter()
-    for seed in range(150):
+    for seed in range(60):
         problem = random_ring(seed)
         found = first_partition(ring_instance(problem), seconds=20.0, workers=1)
         copied = copied_by(replicated_nodes(problem))
@@ -115,4 +115,4 @@ def test_cp_sat_agrees_with_brute_force():
         seen[found.status] += 1
         if found.device is not None:
             assert broken(problem, found.device) == (), seed
-    assert seen[Status.INFEASIBLE] > 5
+    assert seen[Status.INFEASIBLE] > 2

@@ -20,7 +20,10 @@ def depth_first_order(
 
     With the rows of successors and predecessors exchanged, the order starts from the sinks.
     """
-    waiting, stack = np.diff(pred_ptr), np.empty(len(rank), np.int64)
+    waiting, stack = np.diff(pred_ptr).astype(np.int64), np.empty(len(rank), np.int64)
+    # Arrays of one type: compiled once.
+    succ_ptr, succ = (np.ascontiguousarray(each, np.int64) for each in (succ_ptr, succ))
+    rank = np.ascontiguousarray(rank)
     roots = np.flatnonzero(waiting == 0)
     stack[: len(roots)] = roots[np.argsort(-rank[roots], kind="stable")]
     order = np.empty(len(rank), np.int32)

@@ -73,6 +73,13 @@ def _path_sums(pred_ptr, pred, value, reverse, total) -> None:
         total[v] = best + value[v]
 
 
+def _as_words(
+    ptr: np.ndarray, ids: np.ndarray
+) -> tuple[Int64[np.ndarray, "rows"], Int64[np.ndarray, "edges"]]:
+    """Return both as the one type that functions are compiled for."""
+    return np.ascontiguousarray(ptr, np.int64), np.ascontiguousarray(ids, np.int64)
+
+
 def _sums(
     ptr: np.ndarray, ids: np.ndarray, value: Float64[np.ndarray, "M"], reverse: bool
 ) -> Float64[np.ndarray, "M"]:
@@ -80,7 +87,9 @@ def _sums(
     if float(np.count_nonzero(value)) * (len(ids) + len(value)) / 64 > EXACT_LIMIT:
         return _paths(ptr, ids, value, reverse)
     total = np.zeros(len(value))
-    _reach_sums(ptr, ids, value, columns, reverse, np.zeros(len(value), np.int64), total)
+    word = np.zeros(len(value), np.int64)
+    ptr, ids = _as_words(ptr, ids)
+    _reach_sums(ptr, ids, value, columns, reverse, word, total)
     return total
 
 
@@ -89,6 +98,7 @@ def _counts(ptr: np.ndarray, ids: np.ndarray, reverse: bool) -> Int64[np.ndarray
     if float(blocks) * (len(ids) + blocks) / 64 > EXACT_LIMIT:
         return _paths(ptr, ids, np.ones(blocks), reverse).astype(np.int64)
     total = np.zeros(blocks, np.int64)
+    ptr, ids = _as_words(ptr, ids)
     _reach_counts(ptr, ids, reverse, np.zeros(blocks, np.int64), total)
     return total
 
@@ -97,6 +107,7 @@ def _paths(
     ptr: np.ndarray, ids: np.ndarray, value: Float64[np.ndarray, "M"], reverse: bool
 ) -> Float64[np.ndarray, "M"]:
     total = np.zeros(len(value))
+    ptr, ids = _as_words(ptr, ids)
     _path_sums(ptr, ids, value, reverse, total)
     return total
 

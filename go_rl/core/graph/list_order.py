@@ -19,7 +19,10 @@ def list_order(
 ) -> Int64[np.ndarray, "M"]:
     """Return [M] items in topological order, the earlier one among equal scores."""
     heap, order = np.empty(len(score), np.int64), np.empty(len(score), np.int64)
-    _list_order(succ_ptr, succ, -score, np.diff(pred_ptr), heap, order)
+    # Arrays of one type: compiled once.
+    succ_ptr, succ = (np.ascontiguousarray(each, np.int64) for each in (succ_ptr, succ))
+    waiting, priority = np.diff(pred_ptr).astype(np.int64), np.ascontiguousarray(-score)
+    _list_order(succ_ptr, succ, priority, waiting, heap, order)
     return order
 
 
@@ -27,16 +30,16 @@ def list_order(
 @no_type_check
 def _list_order(succ_ptr, succ, priority, waiting, heap, order) -> None:
     """``waiting`` [M]: predecessors not yet taken; ``heap`` [M]: the ready items."""
-    size = np.int64(0)
+    first = size = np.int64(0)
     for v in range(len(order)):
         if waiting[v] == 0:
-            size = push(heap, 0, size, priority, v)
+            size = push(heap, first, size, priority, v)
     for done in range(len(order)):
         v = heap[0]
-        size = pop(heap, 0, size, priority)
+        size = pop(heap, first, size, priority)
         order[done] = v
         for i in range(succ_ptr[v], succ_ptr[v + 1]):
-            w = np.int64(succ[i])
+            w = succ[i]
             waiting[w] -= 1
             if waiting[w] == 0:
-                size = push(heap, 0, size, priority, w)
+                size = push(heap, first, size, priority, w)

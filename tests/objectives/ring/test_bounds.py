@@ -31,11 +31,13 @@ def tiny(seed: int) -> Problem:
     return replace(problem, hardware=hardware, seconds=seconds)
 
 
-@pytest.mark.parametrize("chunk", [0, pytest.param(1, marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    "chunk", [0, *(pytest.param(i, marks=pytest.mark.slow) for i in (1, 2, 3))]
+)
 def test_bounds_hold_against_brute_force(chunk):
-    """120 problems each, under all rules, with traffic, memory, pins, classes and free copies."""
+    """60 problems each, under all rules, with traffic, memory, pins, classes and free copies."""
     tight: Counter[str] = Counter()
-    for seed in range(120 * chunk, 120 * chunk + 120):
+    for seed in range(60 * chunk, 60 * chunk + 60):
         problem = tiny(seed)
         best = optimum(problem)
         assert best is not None
@@ -48,12 +50,12 @@ def test_bounds_hold_against_brute_force(chunk):
         if plan.evaluation.status.ok:
             assert plan.value * SLACK >= best, seed
             assert not plan.optimal or plan.value <= best * SLACK, seed
-    assert min(tight["quick"], tight["ideal"]) > 20
+    assert min(tight["quick"], tight["ideal"]) > 8
 
 
 def test_exact_bounds_hold_too():
     proved = 0
-    for seed in range(60):
+    for seed in range(24):
         problem = tiny(seed)
         plan = Exact(workers=1).optimize(problem, Budget(seconds=5.0), 0)
         best = optimum(problem)
@@ -61,7 +63,7 @@ def test_exact_bounds_hold_too():
         assert plan.bound <= best * SLACK, seed
         proved += plan.optimal
         assert not plan.optimal or plan.value <= best * (1 + 1e-6), seed
-    assert proved > 10
+    assert proved > 4
 
 
 def chain(work: list[float], chips: int, rules: str = "strict", **options) -> Problem:

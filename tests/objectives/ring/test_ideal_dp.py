@@ -29,7 +29,7 @@ def plain(seed: int, rules: str, nodes: int = 6, chips: int = 3) -> Problem:
 @pytest.mark.parametrize("rules", ["relay", "default"])
 def test_without_truncation_the_optimum_is_found_and_proved(rules):
     solved = 0
-    for seed in range(0, 160, 2):
+    for seed in range(0, 80, 2):
         problem = plain(seed, rules)
         best = optimum(problem)
         if best is None:
@@ -38,7 +38,7 @@ def test_without_truncation_the_optimum_is_found_and_proved(rules):
         assert plan.value == pytest.approx(best, rel=1e-9), seed
         assert plan.bound == pytest.approx(best, rel=1e-3), seed
         solved += best > 0
-    assert solved > 40
+    assert solved > 20
 
 
 @pytest.mark.parametrize("rules", ["strict", "replicate", "relay", "default"])

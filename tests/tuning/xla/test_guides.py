@@ -19,10 +19,15 @@ from go_rl.costs.models.analytical import Analytical
 from go_rl.costs.models.kernel_cache import kernel_work
 from go_rl.graphs.cutting.opcode_names import vocabulary_of
 from go_rl.tuning.config import TuneConfig, TuningError
+from go_rl.tuning.xla.fusions import GraphFusion
 from go_rl.tuning.xla.guides import guide_of
 from go_rl.tuning.xla.priced_fusions import PricedFusions
 
-BOTH = [space().default, space().none]
+
+@cache
+def both() -> list[GraphFusion]:
+    """Everything fused that XLA would fuse, and nothing."""
+    return [space().default, space().none]
 
 
 @cache
@@ -45,9 +50,9 @@ def test_a_fusion_costs_the_sum_of_its_kernels_and_each_is_priced_once():
 
     priced = PricedFusions(price)
     # Fused: 2 x (x, w, dot, tanh, mul). Apart: 2 x (x, w, dot), 4 x (operand, operator).
-    operands = [int(np.sum(f.kernels.graph.kind == 0)) for f in BOTH]
-    assert priced.order(BOTH).tolist() == [6 + operands[0], 6 + operands[1]]
-    priced.order(BOTH)
+    operands = [int(np.sum(f.kernels.graph.kind == 0)) for f in both()]
+    assert priced.order(both()).tolist() == [6 + operands[0], 6 + operands[1]]
+    priced.order(both())
     assert asked == [2, 6]
 
 
@@ -56,8 +61,8 @@ def test_the_analytical_guide_sums_its_model_and_says_what_it_cannot():
     from go_rl.tuning.xla.guides import _device
 
     chip, _ = _device("cpu-1")
-    expected = [Analytical().seconds(kernel_work(f.kernels), chip).sum() for f in BOTH]
-    np.testing.assert_allclose(guide.fusions.order(BOTH), expected)
+    expected = [Analytical().seconds(kernel_work(f.kernels), chip).sum() for f in both()]
+    np.testing.assert_allclose(guide.fusions.order(both()), expected)
     assert expected[0] < expected[1]
     assert any("does not tell settings apart" in note for note in guide.notes)
 

@@ -19,12 +19,14 @@ The search is a loop over explicit stacks: it can stop after any number of nodes
 from __future__ import annotations
 
 import time
-from typing import NamedTuple, no_type_check
+from dataclasses import dataclass
+from typing import Any, no_type_check
 
 import numpy as np
-from jaxtyping import Int64
+from jaxtyping import Bool, Int64
 from numba import njit
 
+from go_rl.core.compiled_struct import CompiledStruct, compiled
 from go_rl.objectives.common.allocator.sections import covering
 
 SOLVED, EXHAUSTED, RUNNING = 0, 1, 2
@@ -34,44 +36,47 @@ NEVER = 2**63 - 1
 BITS = 20
 MASK = 2**BITS - 1
 DEPTH, TRAIL, PLACED, PARTS = 0, 1, 2, 3
+ALLOCATES: dict[str, Any] = {"cache": True, "_nrt": True}
+"""Options of a function that allocates; it would inherit those of its `compiled` caller."""
 
 
-class SearchState(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class SearchState(CompiledStruct):
     """The whole state of one search. ``B`` buffers, ``S`` sections, ``P`` overlapping pairs."""
 
-    first: np.ndarray
+    first: Int64[np.ndarray, "B"]
     """[B] first section of each buffer; buffers come in order of preference."""
-    last: np.ndarray
+    last: Int64[np.ndarray, "B"]
     """[B] last section, inclusive."""
-    size: np.ndarray
+    size: Int64[np.ndarray, "B"]
     """[B] bytes of each buffer."""
-    twin: np.ndarray
+    twin: Int64[np.ndarray, "B"]
     """[B] the previous buffer with the same sections and size, or NONE."""
-    by_first: np.ndarray
+    by_first: Int64[np.ndarray, "B"]
     """[B] the buffers by first section."""
-    begin: np.ndarray
+    begin: Int64[np.ndarray, "starts"]
     """[S + 1] where in ``by_first`` those of each section begin."""
-    floor: np.ndarray
+    floor: Int64[np.ndarray, "B"]
     """[B] the lowest offset left to a buffer; its offset once placed."""
-    is_placed: np.ndarray
+    is_placed: Bool[np.ndarray, "B"]
     """[B] whether the buffer has its offset."""
-    cuts: np.ndarray
+    cuts: Int64[np.ndarray, "S"]
     """[S] unplaced buffers live in both section s and s + 1."""
-    top: np.ndarray
+    top: Int64[np.ndarray, "4"]
     """[4] the current frame and the heights of the trail, the placed stack and the parts stack."""
-    trail: np.ndarray
+    trail: Int64[np.ndarray, "P 2"]
     """[P, 2] buffers whose floor was raised, and the floor before."""
-    placed: np.ndarray
+    placed: Int64[np.ndarray, "B"]
     """[B] buffers in the order of placement."""
-    frames: np.ndarray
+    frames: Int64[np.ndarray, "B 7"]
     """[B, 7] one row a choice point; columns as in FRAME_*."""
-    parts: np.ndarray
+    parts: Int64[np.ndarray, "parts 5"]
     """[B + 2 S + 2, 5] independent stretches of sections; columns as in PART_*."""
-    member: np.ndarray
+    member: Int64[np.ndarray, "B"]
     """[B] scratch: the unplaced buffers of a part."""
-    key: np.ndarray
+    key: Int64[np.ndarray, "B"]
     """[B] scratch: sort keys of unplaced buffers."""
-    finish: np.ndarray
+    finish: Int64[np.ndarray, "S"]
     """[S] scratch: where the stack of each section ends."""
 
 
@@ -129,7 +134,7 @@ def _overlapping_pairs(first: Int64[np.ndarray, "B"], last: Int64[np.ndarray, "B
     return int((begun - over).sum() - len(first)) // 2 + 1
 
 
-@njit(cache=True, nogil=True)
+@compiled
 @no_type_check
 def run_search(state, capacity, nodes):
     """Try up to ``nodes`` more placements; return SOLVED (offsets in ``floor``), EXHAUSTED (none
@@ -154,7 +159,7 @@ def run_search(state, capacity, nodes):
     return RUNNING
 
 
-@njit(cache=True)
+@compiled
 @no_type_check
 def _gather(state, part):
     """Write the unplaced buffers of a part to ``member`` and return their number."""
@@ -169,7 +174,7 @@ def _gather(state, part):
     return count
 
 
-@njit(cache=True)
+@compiled
 @no_type_check
 def _push_part(state, first, last, then, fail, key):
     """Add a part: its sections, the part to solve after it, the frame to fall back to, and the
@@ -182,7 +187,7 @@ def _push_part(state, first, last, then, fail, key):
     return part
 
 
-@njit(cache=True)
+@compiled
 @no_type_check
 def _open_frame(state, part):
     """Open a choice point in the first of the linked parts with an unplaced buffer; False if none
@@ -209,7 +214,7 @@ def _open_frame(state, part):
     return True
 
 
-@njit(cache=True)
+@compiled
 @no_type_check
 def _undo(state, frame):
     """Take back every placement made since the frame was opened."""
@@ -225,7 +230,7 @@ def _undo(state, frame):
     state.top[PARTS] = frame[FRAME_PARTS]
 
 
-@njit(cache=True)
+@compiled
 @no_type_check
 def _next_buffer(state, frame):
     """The next buffer in canonical order that leaves no hole for another, or NONE."""
@@ -242,7 +247,7 @@ def _next_buffer(state, frame):
     return best
 
 
-@njit(cache=True)
+@compiled
 @no_type_check
 def _place(state, part, buffer):
     """Fix the buffer at its floor and raise the floors of unplaced buffers that overlap it."""
@@ -264,7 +269,7 @@ def _place(state, part, buffer):
     state.top[TRAIL] = trailed
 
 
-@njit(cache=True)
+@compiled
 @no_type_check
 def _may_fit(state, part, bound, capacity):
     """Whether no section of the part must overflow: stack its buffers in order of release."""
@@ -273,7 +278,7 @@ def _may_fit(state, part, bound, capacity):
     if not _release(state, count, bound, capacity):
         return False
     order = state.key[:count]
-    order.sort()
+    _sort(order)
     finish[state.parts[part, PART_FIRST] : state.parts[part, PART_LAST] + 1] = 0
     for k in range(count):
         release, i = order[k] >> BITS, order[k] & MASK
@@ -285,7 +290,14 @@ def _may_fit(state, part, bound, capacity):
     return True
 
 
-@njit(cache=True)
+@njit(**ALLOCATES)
+@no_type_check
+def _sort(keys):
+    """Sort in place: quicksort, whose stack is allocated."""
+    keys.sort()
+
+
+@compiled
 @no_type_check
 def _release(state, count, bound, capacity):
     """Write the sort key of each member, its floor lifted if it was passed over; False if one can
@@ -309,7 +321,7 @@ def _release(state, count, bound, capacity):
     return True
 
 
-@njit(cache=True)
+@compiled
 @no_type_check
 def _lifted(state, count, buffer, bound, lowest_end):
     """The lowest end of an unplaced buffer that a passed-over buffer may come to rest on."""
@@ -326,7 +338,7 @@ def _lifted(state, count, buffer, bound, lowest_end):
     return lifted
 
 
-@njit(cache=True)
+@compiled
 @no_type_check
 def _split(state, part, buffer, depth):
     """Return the part to go on with: what is left of ``part``, cut where nothing links it."""

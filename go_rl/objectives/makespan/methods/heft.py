@@ -233,7 +233,7 @@ def _earliest_finish(a, s, idle) -> None:
         if device < 0:
             continue
         # Commit the device and engine with the earliest finish.
-        _ready(a, s, n, device, 0, np.bool_(True))
+        _ready(a, s, n, device, np.int64(0), np.bool_(True))
         s.device[n], s.finish[n], s.home[a.leader[n]] = device, end, device
         if end > begin:
             _cut(idle, engine, gap, later, begin, end)
@@ -252,7 +252,7 @@ def _best_place(a, s, idle, n):
         for i in range(a.pred_ptr[n], a.pred_ptr[n + 1]):
             through = a.channel[np.int64(s.device[a.senders[a.pred[i]]]), d]
             s.link[1, through] = s.link[0, through]
-        ready = _ready(a, s, n, d, 1, np.bool_(False))
+        ready = _ready(a, s, n, d, np.int64(1), np.bool_(False))
         seconds = a.seconds[d, n]
         for r in range(a.engine_of[a.pool[d, n]], a.engine_of[a.pool[d, n] + 1]):
             gap, later = _first_gap(idle, r, ready, seconds)

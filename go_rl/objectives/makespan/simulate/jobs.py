@@ -207,7 +207,7 @@ def _use(a, jobs, n, t, home, reader) -> None:
     """Kernel ``reader`` reads tensor ``t`` of node ``n``, from the copy on its device."""
     copy = jobs.copy_at[jobs.device[reader]]
     if copy == NOBODY and a.fed[n]:
-        copy = _new_copy(a, jobs, t, jobs.device[reader], NOBODY)
+        copy = _new_copy(a, jobs, t, jobs.device[reader], np.int64(NOBODY))
     elif copy == NOBODY:
         copy = _send(a, jobs, t, home, jobs.device[reader])
     if not a.fed[n]:

@@ -151,6 +151,7 @@ class MakespanPricer:
                     f"{len(self._whole)} nodes"
                 )
         priority = self._whole * 0 if plans.priority is None else plans.priority[row]
+        priority = np.ascontiguousarray(priority)  # of one type: the replay is compiled once
         leader, device = self._leader(plans, row), plans.device[row].astype(np.int64)
         return device, priority, leader, self._seconds(plans, row)
 

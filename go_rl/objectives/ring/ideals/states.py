@@ -151,14 +151,14 @@ def _moves(
     if layer > 0 and on_a:
         load, held = value[LOAD] + work, value[HELD] + weight
         if load <= p.seconds and held <= p.weight_limit:
-            _extend(ci[found], cf[found], value, f.count[s], 0, two)
+            _extend(ci[found], cf[found], value, f.count[s], np.int64(0), two)
             cf[found, LOAD], cf[found, HELD] = load, held
             found += 1
     # Add v to side B.
     if on_b:
         load, held = max(value[LOAD_B], 0.0) + work, value[HELD_B] + weight
         if load <= p.seconds and held <= p.weight_limit:
-            _extend(ci[found], cf[found], value, f.count[s], 1, True)
+            _extend(ci[found], cf[found], value, f.count[s], np.int64(1), np.bool_(True))
             cf[found, LOAD_B], cf[found, HELD_B] = load, held
             found += 1
     # Open a stage of one chip or two; what the last one leaves of T, T - load, is waste.
