@@ -6,9 +6,9 @@ from onnx_networks import convolutions, saved, two_layers
 
 pytest.importorskip("tvm", reason="TVM is an optional extra: pip install 'go_rl[tvm]'")
 
-from go_rl.compare.benchmark.inputs import DEFAULT
 from go_rl.costs.programs.learn.predictor import ProgramPredictor
-from go_rl.costs.programs.network_latency import TUNED, network_latency, replayed
+from go_rl.costs.programs.machine_code.machine_numbers import MACHINE_NAMES
+from go_rl.costs.programs.network_latency import DEFAULT, TUNED, network_latency, replayed
 from go_rl.tuning.loop.nouns import Trial
 from go_rl.tuning.tuners.program_guide import ProgramGuide
 from go_rl.tuning.tvm.codegen import CodeTarget, levels_here
@@ -35,6 +35,16 @@ def test_two_layers_are_called_one_after_the_other(tmp_path):
     assert all(program.nest is not None and program.exact for program in found.programs)
     assert found.target.title == "cpu x86-64-v2"
     assert replayed(found, np.array([2.0, 3.0]), 0.5) == pytest.approx(6.0)
+
+
+def test_compiled_functions_tell_their_machine_code(tmp_path):
+    net = _lowered(tmp_path, two_layers(), batch=64)
+    (first, second) = network_programs(net, {}, "cpu", compiled=True).programs
+    place = MACHINE_NAMES.index("machine_operations")
+    products = [2 * 64 * 8 * 16, 2 * 64 * 16 * 4]
+    added = 2 * 64 * 16  # the bias, and the larger of it and nothing
+    assert 2 ** second.machine[place] == pytest.approx(products[1], rel=0.01)
+    assert 2 ** first.machine[place] == pytest.approx(products[0] + added, rel=0.15)
 
 
 def test_candidates_take_the_place_of_default_schedules_and_are_priced(tmp_path):

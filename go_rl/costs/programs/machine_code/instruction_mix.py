@@ -12,11 +12,12 @@ LANES = {"%zmm": 16, "%ymm": 8, "%xmm": 4}
 NATIVE_LANES = 8
 """Wider operations count as so many narrow ones more."""
 SCALAR = re.compile(r"s[sd]$")
-GATHERS, DIVIDES = "vgather", re.compile(r"v(div|sqrt)")
+GATHERS, DIVIDES = "vgather", re.compile(r"v?(div|sqrt)(p|s)[sd]$")
 FUSED = re.compile(r"vfn?m(add|sub)")
-ARITHMETIC = re.compile(r"v(add|sub|mul|max|min)(p|s)[sd]$")
-MOVES = re.compile(r"v(mov|broadcast)")
-REORDERS = re.compile(r"v(perm|shuf|unpck|blend|insert|extract|p[a-oq-z])")
+ARITHMETIC = re.compile(r"v?(add|sub|mul|max|min)(p|s)[sd]$")
+MOVES = re.compile(r"vmov|vbroadcast|mov([au]p|s)[sd]$")
+"""Also of a register to another, which costs nothing."""
+REORDERS = re.compile(r"v?(perm|shuf|unpck|blend|insert|extract|p[a-oq-z])")
 STACK = ("%rsp", "%rbp")
 WORK = (
     "instructions", "fused", "scalar_fused", "arithmetic", "scalar_arithmetic", "operations",
@@ -36,11 +37,19 @@ def work_of(line: Instruction) -> dict[str, float]:
         return {**found, "jumps": 1.0}
     if line.name.startswith("call"):
         return {**found, "calls": 1.0}
-    found |= _vector(line) if line.name.startswith("v") else _whole(line)
+    found |= _vector(line) if is_vector(line) else _whole(line)
     memory = [each for each in line.operands if "(" in each]
     if memory and not line.name.startswith("lea"):
         found |= _access(line, any(name in each for each in memory for name in STACK))
     return found
+
+
+def is_vector(line: Instruction) -> bool:
+    """Return whether an instruction works on vector registers; without a ``v`` it is of a level
+    below x86-64-v3."""
+    return line.name.startswith("v") or any(
+        name in each for each in line.operands for name in LANES
+    )
 
 
 def lanes(line: Instruction) -> int:
@@ -77,7 +86,7 @@ def _whole(line: Instruction) -> dict[str, float]:
 def _access(line: Instruction, stack: bool) -> dict[str, float]:
     writes = "(" in line.operands[-1] and not line.name.startswith(("cmp", "test"))
     found = {"writes" if writes else "reads": 1.0, **({"spills": 1.0} if stack else {})}
-    if line.name.startswith("v") and not stack:
+    if is_vector(line) and not stack:
         wide = lanes(line)
         kind = "stores" if writes else "loads"
         found |= {f"scalar_{kind}": 1.0} if wide == 1 else {kind: max(wide / NATIVE_LANES, 0.5)}

@@ -19,7 +19,13 @@ from go_rl.costs.programs.machine_code.assembly import (
     MachineLoop,
     machine_functions,
 )
-from go_rl.costs.programs.machine_code.instruction_mix import ARITHMETIC, FUSED, WORK, work_of
+from go_rl.costs.programs.machine_code.instruction_mix import (
+    ARITHMETIC,
+    FUSED,
+    MOVES,
+    WORK,
+    work_of,
+)
 from go_rl.costs.programs.machine_code.iterations import TWICE, iterations
 
 PARALLEL = "lambda"
@@ -121,7 +127,7 @@ def _innermost(function: MachineFunction, loop: MachineLoop, runs: float, count:
     lines = list(function.within(loop))
     waits = Counter(line.target for line in lines if _accumulates(line))
     read = {each for line in lines for each in line.operands[:-1] if "(" in each}
-    stored = {line.operands[-1] for line in lines if line.name.startswith("vmov")}
+    stored = {line.operands[-1] for line in lines if MOVES.match(line.name)}
     forwarded = any("(" in each for each in read & stored)
     return Innermost(runs, count, _work(lines), max(waits.values(), default=0), forwarded)
 
@@ -129,7 +135,8 @@ def _innermost(function: MachineFunction, loop: MachineLoop, runs: float, count:
 def _accumulates(line: Instruction) -> bool:
     if FUSED.match(line.name):
         return True
-    return ARITHMETIC.match(line.name) is not None and line.operands[-1] in line.operands[:-1]
+    into_itself = not line.name.startswith("v") or line.operands[-1] in line.operands[:-1]
+    return ARITHMETIC.match(line.name) is not None and into_itself
 
 
 def _work(lines: Iterable[Instruction]) -> Work:
