@@ -135,8 +135,9 @@ def _innermost(function: MachineFunction, loop: MachineLoop, runs: float, count:
 def _accumulates(line: Instruction) -> bool:
     if FUSED.match(line.name):
         return True
-    into_itself = not line.name.startswith("v") or line.operands[-1] in line.operands[:-1]
-    return ARITHMETIC.match(line.name) is not None and into_itself
+    if not ARITHMETIC.match(line.name):
+        return False
+    return not line.name.startswith("v") or line.operands[-1] in line.operands[:-1]
 
 
 def _work(lines: Iterable[Instruction]) -> Work:
