@@ -8,10 +8,12 @@ from go_rl.graphs.readers.graph_builder import GraphBuilder, Node
 
 
 def tiny_problem(objective: Objective, strict: bool = False) -> Problem:
-    """Return a diamond of four operators on two devices: each function has something to do."""
+    """Return a diamond of four operators on two devices: each function has something to do, and
+    no split meets the bound, which would end a search before it compiles its moves."""
     builder = GraphBuilder("warm-up")
     for i in range(4):
-        node = Node(i, "warm-up", OpKind.MATMUL, flops=1e6, output_bytes=8.0, weight_bytes=8.0)
+        flops = 1e6 if i else 2e6
+        node = Node(i, "warm-up", OpKind.MATMUL, flops=flops, output_bytes=8.0, weight_bytes=8.0)
         builder.add_node(node)
     for u, v in ((0, 1), (0, 2), (1, 3), (2, 3)):
         builder.add_edge(u, v, 8.0)

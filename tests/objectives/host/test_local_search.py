@@ -18,7 +18,8 @@ from go_rl.core import (
     load_hardware,
 )
 from go_rl.core.decisions import Decisions
-from go_rl.objectives.host.methods.local_search import LocalSearch
+from go_rl.objectives.host.methods.landscapes import LatencyLandscape, MaxLoadLandscape
+from go_rl.objectives.host.methods.local_search import LocalSearch, warm_up
 from go_rl.objectives.host.methods.max_load_dp import MaxLoadDP
 from go_rl.objectives.host.workspace import HostWorkspace
 from go_rl.verify.check_plan import check_plan
@@ -109,3 +110,18 @@ def test_plans_pass_the_independent_judge():
     plan = found(problem)
     assert plan.evaluation.status is Status.OK
     check_plan(plan, problem)
+
+
+@both
+def test_annealing_is_compiled_before_the_budget_begins(objective, monkeypatch):
+    kind = {MAX_LOAD: MaxLoadLandscape, LATENCY: LatencyLandscape}[objective]
+    anneal, annealed = kind.anneal, []
+
+    def counted(*arguments):
+        annealed.append(arguments)
+        return anneal(*arguments)
+
+    monkeypatch.setattr(kind, "anneal", counted)
+    warm_up.cache_clear()
+    LocalSearch().optimize(tiny(0, objective), Budget(samples=1), 0)  # too few to anneal itself
+    assert annealed

@@ -30,7 +30,7 @@ class ModelConfig:
     def name(self, field: str) -> str:
         """Return the name that the family, or the file, has for a field."""
         name = self.aliases.get(field, field)
-        later = SINCE_5.get(name)
+        later = SINCE_5.get(name, name)
         return later if later in self.fields and name not in self.fields else name
 
     def has(self, field: str) -> bool:

@@ -36,7 +36,7 @@ from go_rl.objectives.host.methods.landscapes import (
     MaxLoadLandscape,
 )
 from go_rl.objectives.host.methods.walkers import Walker, WalkSettings
-from go_rl.objectives.host.workspace import host_workspace
+from go_rl.objectives.host.workspace import HostWorkspace, host_workspace
 
 
 @dataclass(frozen=True)
@@ -60,16 +60,18 @@ class LocalSearch:
             )
         settings = _SETTINGS[problem.objective]
         warm_up(_compile, problem.objective)
-        return self._search(problem, budget, seed, settings)
-
-    def _search(self, problem: Problem, budget: Budget, seed: int, settings: WalkSettings) -> Plan:
         workspace, progress = host_workspace(problem), Progress(budget)
         if workspace.infeasible is not None:
             return finish_plan(workspace, workspace.infeasible, self.name, seed, progress)
-        latency = problem.objective is Objective.LATENCY
-        landscape = (LatencyLandscape if latency else MaxLoadLandscape)(workspace)
-        if latency:  # max-load raises its bound as it goes
+        if problem.objective is Objective.LATENCY:  # max-load raises its bound as it goes
             progress.raise_bound(workspace.bound)
+        return self._search(workspace, progress, seed, settings)
+
+    def _search(
+        self, workspace: HostWorkspace, progress: Progress, seed: int, settings: WalkSettings
+    ) -> Plan:
+        latency = workspace.problem.objective is Objective.LATENCY
+        landscape = (LatencyLandscape if latency else MaxLoadLandscape)(workspace)
         starts = landscape.starts(seed, settings.orders, progress)
         walkers = [
             Walker(landscape, settings, starts[i % len(starts)], np.random.default_rng([seed, i]))
@@ -82,9 +84,11 @@ class LocalSearch:
         return finish_plan(workspace, found, self.name, seed, progress, bound)
 
 
-def _compile(problem: Problem) -> None:
+def _compile(problem: Problem) -> Plan:
+    """Search without a bound, which the first split of a chain would meet."""
     settings = replace(_SETTINGS[problem.objective], orders=4, moves_a_cycle=100)
-    LocalSearch()._search(problem, Budget(samples=4_000), 0, settings)
+    progress = Progress(Budget(samples=4_000))
+    return LocalSearch()._search(host_workspace(problem), progress, 0, settings)
 
 
 WARM_UP_NODES = 12
