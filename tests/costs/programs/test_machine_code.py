@@ -83,8 +83,10 @@ def test_what_is_stored_and_read_again_waits() -> None:
 
 
 def test_a_sum_in_one_register_is_a_chain() -> None:
-    chain = ("xorl %ecx, %ecx", ".LBB0_1:", "vzeroupper", *["vfmadd231ps (%rsi), %ymm0, %ymm1"] * 3, "incq %rcx",
-             "cmpq $50, %rcx", "jne .LBB0_1")  # fmt: skip
+    chain = (
+        "xorl %ecx, %ecx", ".LBB0_1:", "vzeroupper", *["vfmadd231ps (%rsi), %ymm0, %ymm1"] * 3,
+        "incq %rcx", "cmpq $50, %rcx", "jne .LBB0_1",
+    )  # fmt: skip
     assert 2 ** told(code(*chain))["machine_chain_cycles"] - 1 == pytest.approx(4 * 150)
 
 
