@@ -12,7 +12,7 @@ from graphs.readers.hf_models import LLAMA_8B, SMALL
 
 from go_rl.core import GoRLError, ReadError
 from go_rl.graphs.readers.file_errors import UnforeseenError
-from go_rl.graphs.readers.hf.families import FAMILIES
+from go_rl.graphs.readers.hf.families.known import FAMILIES
 from go_rl.graphs.readers.load import load
 
 MUTATIONS = 100

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-Norm = Literal["rms", "layer"]
+Norm = Literal["rms", "layer", "layer-no-bias"]
 Order = Literal["pre", "post", "sandwich", "parallel"]
 """Where a block normalises: before each part, after each sum, on both sides of each part, or before
 two parts that read the same input."""
@@ -80,6 +80,8 @@ class TransformerFamily:
     biases: Mapping[str, bool | str] = field(default_factory=dict)
     """Biases of ``q``, ``k``, ``v``, ``out``, ``mlp`` and ``head``: always, or the field that says
     so; none of those that are left out."""
+    biased: bool = False
+    """Whether such a field is true where the configuration does not say."""
     positions: Positions = "rotary"
     position_offset: int = 0
     """Rows of the table of positions beyond those of the configuration, which no position uses."""
@@ -103,6 +105,8 @@ class TransformerFamily:
     """End of the class's name, where the configuration has no ``architectures``."""
     single_norm: bool = False
     """Whether the parallel parts share one normalisation."""
+    joint_qk_norm: bool = False
+    """Whether queries and keys are normalised over all heads of a token together."""
     inner_multiple: int = 0
     """Width of the MLP in that of the model, where the configuration does not say."""
     experts: str = ""
@@ -127,6 +131,10 @@ class TransformerFamily:
     """
     full_every: int = 0
     """Every how many blocks one attends to all tokens, where others have a window; 0: none."""
+    unrotated: Literal["", "listed", "without window"] = ""
+    """Blocks that do not rotate queries and keys by position: none; those whose number in
+    ``no_rope_layers`` is 0, or without a list one in ``no_rope_layer_interval``; or those that
+    attend to all tokens, where ``sliding_window`` is there."""
 
 
 @dataclass(frozen=True)
@@ -189,6 +197,8 @@ class BlockSizes:
     """Products that add one: ``q``, ``k``, ``v``, ``out``, ``mlp``, ``head``."""
     rotary: int = 0
     """Channels of a head that are rotated by position."""
+    unrotated: frozenset[int] = frozenset()
+    """Blocks that rotate none."""
     windows: Mapping[int, int] = field(default_factory=dict)
     """Tokens that a block attends to at most, by its number."""
     experts: ExpertSizes | None = None
