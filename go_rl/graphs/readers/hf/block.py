@@ -39,7 +39,8 @@ def add_block(plan: BlockPlan, layer: int, x: Made, position_bias: Made | None) 
     root = f"{names.root}.{names.layers}.{layer}."
     if plan.family.order == "post":
         return _post_block(plan, layer, x)
-    read = plan.normalise(root + names.attention_norm, x)
+    has_norm = layer > 0 or plan.family.first_norm
+    read = plan.normalise(root + names.attention_norm, x) if has_norm else x
     made = _attention(plan, layer, root, read, position_bias)
     if plan.family.order == "parallel":
         other = read if plan.family.single_norm else plan.normalise(root + names.mlp_norm, x)
@@ -85,7 +86,8 @@ def _attention(plan: BlockPlan, layer: int, root: str, x: Made, position_bias: M
                 for name, each in (("q", q), ("k", k)))  # fmt: skip
     keys = min(tokens.cache + tokens.new, sizes.windows.get(layer, tokens.cache + tokens.new))
     kept = min(tokens.cache, keys)
-    made = _scores(plan, f"{scope}attention", (q, k, v), keys, kept, position_bias)
+    sinks = (net.array(root + names.sinks, (sizes.heads,)),) if names.sinks else ()
+    made = _scores(plan, f"{scope}attention", (q, k, v), keys, kept, position_bias, sinks)
     bias = "out" in sizes.biases
     return net.linear(root + names.out, made, sizes.hidden, bias, plan.family.transposed)
 
@@ -124,10 +126,10 @@ def _heads(x: Made, count: int, channels: int) -> Made:
 
 def _scores(
     plan: BlockPlan, path: str, made: tuple[Made, Made | None, Made | None], keys: int, kept: int,
-    position_bias: Made | None = None,
+    position_bias: Made | None = None, sinks: tuple[str, ...] = (),
 ) -> Made:  # fmt: skip
     """Add attention to ``keys`` tokens, the keys and values of ``kept`` of which stay on the device
-    from earlier."""
+    from earlier, and to the stored array ``sinks``."""
     q, k, v = made
     batch, new, heads, channels = q.shape
     itemsize, groups = plan.net.itemsize, plan.sizes.kv_heads
@@ -139,7 +141,8 @@ def _scores(
     arrived = sum(each.tensor.nbytes for each in (q, k, v, position_bias) if each is not None)
     return plan.net.add(
         path, "scaled_dot_product_attention", operands, (batch, new, heads * channels),
-        Held(state_bytes=state), Counted(arrived + state + q.tensor.nbytes, types=types),
+        Held(others=sinks, state_bytes=state),
+        Counted(arrived + state + q.tensor.nbytes, types=types),
     )  # fmt: skip
 
 

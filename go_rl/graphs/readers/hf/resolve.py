@@ -131,7 +131,8 @@ def _windows(config: ModelConfig, family: TransformerFamily, layers: int) -> dic
         first = config.count("max_window_layers", layers, 0)
         return dict.fromkeys(range(first, layers), window)
     every = config.count("sliding_window_pattern", family.full_every, 0)
-    return {i: window for i in range(layers) if not every or (i + 1) % every}
+    shift = 0 if family.full_first else 1
+    return {i: window for i in range(layers) if not every or (i + shift) % every}
 
 
 def _unrotated(

@@ -59,6 +59,16 @@ OPT_NAMES = Names(
     up="fc1",
     down="fc2",
 )
+_NORMS_OF_RESULTS = Names(
+    attention_norm="", post_attention_norm="post_attention_layernorm",
+    mlp_norm="", post_mlp_norm="post_feedforward_layernorm",
+    q_norm=QK_NORM.q_norm, k_norm=QK_NORM.k_norm,
+)  # fmt: skip
+_OLMO2 = TransformerFamily(
+    names=_NORMS_OF_RESULTS, joint_qk_norm=True,
+    biases=dict.fromkeys(("q", "k", "v", "out"), "attention_bias"),
+)  # fmt: skip
+
 DENSE: Mapping[str, TransformerFamily] = {
     "llama": LLAMA,
     "mistral": TransformerFamily(window="always"),
@@ -79,6 +89,26 @@ DENSE: Mapping[str, TransformerFamily] = {
     ),
     "phi3": TransformerFamily(names=Names(qkv="self_attn.qkv_proj", gate_up="mlp.gate_up_proj"),
                    window="always"),
+    "smollm3": replace(LLAMA, unrotated="listed", tied=True, only={"use_sliding_window": False}),
+    "olmo2": _OLMO2,
+    "olmo3": replace(_OLMO2, window="always", full_every=4),
+    "granite": LLAMA,
+    "exaone4": TransformerFamily(
+        names=_NORMS_OF_RESULTS, window="always", full_every=4, unrotated="without window",
+    ),
+    "glm4": TransformerFamily(
+        names=Names(
+            post_attention_norm="post_self_attn_layernorm", post_mlp_norm="post_mlp_layernorm",
+            gate_up="mlp.gate_up_proj",
+        ),
+        biases=dict.fromkeys(("q", "k", "v"), "attention_bias"), biased=True,
+        head_dim=128, rotary_share=0.5,
+    ),
+    "cohere2": TransformerFamily(
+        norm="layer-no-bias", order="parallel", single_norm=True, tied=True,
+        biases=dict.fromkeys(("q", "k", "v", "out"), "attention_bias"),
+        window="always", full_every=4, unrotated="without window",
+    ),
     "gpt2": TransformerFamily(
         names=_GPT2_NAMES,
         fields={"hidden_size": "n_embd", "num_hidden_layers": "n_layer",

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from go_rl.graphs.readers.hf.families.dense import ALL_BIASES, OPT_NAMES
-from go_rl.graphs.readers.hf.family import Names, TransformerFamily
+from go_rl.graphs.readers.hf.family import EncoderHeads, Names, TransformerFamily
 
 _BERT_NAMES = Names(
     root="bert",
@@ -26,13 +26,56 @@ _BERT_NAMES = Names(
     down="output.dense",
 )
 _BERT = TransformerFamily(
-    names=_BERT_NAMES, kind="encoder", norm="layer", order="post", gated=False, biases=ALL_BIASES,
-    positions="learned", activation="gelu", tied=True, head="cls.predictions",
+    names=_BERT_NAMES, kind="encoder", norm="layer", order="post", gated=False,
+    biases={**ALL_BIASES, "transform": True}, positions="learned", activation="gelu", tied=True,
+    heads=EncoderHeads(
+        "cls.predictions.transform.dense", "cls.predictions.transform.LayerNorm",
+        "cls.predictions.decoder", "cls.predictions.bias",
+        pooler="bert.pooler.dense", classes="bert.pooler.dense",
+    ),
     architecture="ForMaskedLM",
     only={"position_embedding_type": "absolute", "is_decoder": False},
 )  # fmt: skip
-_ROBERTA = replace(_BERT, names=replace(_BERT_NAMES, root="roberta"), head="lm_head",
-                   reserved=2)  # fmt: skip
+_ROBERTA = replace(
+    _BERT, names=replace(_BERT_NAMES, root="roberta"), reserved=2,
+    heads=EncoderHeads(
+        "lm_head.dense", "lm_head.layer_norm", "lm_head.decoder", "lm_head.bias",
+        pooler="roberta.pooler.dense", classes="classifier.dense",
+        sequence_classes="classifier.out_proj",
+    ),
+)  # fmt: skip
+_DISTILBERT = replace(
+    _BERT,
+    names=Names(
+        root="distilbert", embed="embeddings.word_embeddings",
+        positions="embeddings.position_embeddings", embed_norm="embeddings.LayerNorm",
+        layers="transformer.layer", final_norm="", attention_norm="sa_layer_norm",
+        q="attention.q_lin", k="attention.k_lin", v="attention.v_lin", out="attention.out_lin",
+        mlp_norm="output_layer_norm", up="ffn.lin1", down="ffn.lin2",
+    ),
+    fields={"hidden_size": "dim", "num_hidden_layers": "n_layers", "hidden_act": "activation",
+            "num_attention_heads": "n_heads", "intermediate_size": "hidden_dim"},
+    heads=EncoderHeads("vocab_transform", "vocab_layer_norm", "vocab_projector",
+                       "vocab_projector.bias", classes="pre_classifier",
+                       classes_activation="relu"),
+    only={},
+)  # fmt: skip
+_MODERNBERT = TransformerFamily(
+    names=Names(
+        embed="embeddings.tok_embeddings", embed_norm="embeddings.norm", final_norm="final_norm",
+        attention_norm="attn_norm", qkv="attn.Wqkv", out="attn.Wo", mlp_norm="mlp_norm",
+        gate_up="mlp.Wi", down="mlp.Wo",
+    ),
+    kind="encoder", norm="layer-no-bias", first_norm=False, activation="gelu", tied=True,
+    fields={"hidden_act": "hidden_activation", "sliding_window": "local_attention",
+            "sliding_window_pattern": "global_attn_every_n_layers"},
+    biases={**dict.fromkeys(("q", "k", "v", "out"), "attention_bias"), "mlp": "mlp_bias",
+            "transform": "classifier_bias"},
+    window="always", full_every=3, full_first=True,
+    heads=EncoderHeads("head.dense", "head.norm", "decoder", "decoder.bias"),
+    architecture="ForMaskedLM",
+    only={"norm_bias": False, "decoder_bias": True, "classifier_activation": "gelu"},
+)  # fmt: skip
 
 
 def _t5_names(root: str, mlp: str, cross: bool) -> Names:
@@ -90,7 +133,8 @@ _VIT = TransformerFamily(
     names=_VIT_NAMES, kind="image", norm="layer", gated=False, positions="learned",
     activation="gelu", biases={**ALL_BIASES, "q": "qkv_bias", "k": "qkv_bias", "v": "qkv_bias"},
     biased=True,
-    head="classifier", architecture="ForImageClassification", class_token="embeddings.cls_token",
+    heads=EncoderHeads(pooler="vit.pooler.dense"), architecture="ForImageClassification",
+    class_token="embeddings.cls_token",
 )  # fmt: skip
 _WHISPER_NAMES = replace(
     OPT_NAMES,
@@ -119,6 +163,8 @@ _WHISPER = TransformerFamily(
 
 ENCODERS: Mapping[str, TransformerFamily] = {
     "bert": _BERT,
+    "distilbert": _DISTILBERT,
+    "modernbert": _MODERNBERT,
     "roberta": _ROBERTA,
     "xlm-roberta": _ROBERTA,
     "t5": _T5,

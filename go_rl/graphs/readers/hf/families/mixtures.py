@@ -29,7 +29,7 @@ _LLAMA4 = replace(
             "sliding_window_pattern": "no_rope_layer_interval",
             "decoder_sparse_step": "interleave_moe_layer_step"},
     experts="num_local_experts", moe_inner="expert_size", shared_inner="expert_size",
-    window="always", full_every=4, head_dim=128,
+    window="always", full_every=4, unrotated="listed", head_dim=128,
 )  # fmt: skip
 
 MIXTURES: Mapping[str, TransformerFamily] = {
@@ -37,6 +37,14 @@ MIXTURES: Mapping[str, TransformerFamily] = {
         names=Names(router="block_sparse_moe.gate", expert="block_sparse_moe.experts.{}",
                     expert_parts=("w1", "w3", "w2")),
         experts="num_local_experts", moe_inner="intermediate_size", window="always",
+    ),
+    "gpt_oss": TransformerFamily(
+        names=Names(router="mlp.router", expert="mlp.experts", stacked=True,
+                    sinks="self_attn.sinks"),
+        biases={**dict.fromkeys(("q", "k", "v", "out"), "attention_bias"), "router": True,
+                "expert": True},
+        biased=True, experts="num_local_experts", moe_inner="intermediate_size", head_dim=64,
+        window="always", full_every=2,
     ),
     "qwen2_moe": replace(
         QWEN2, experts="num_experts", shared_inner="shared_expert_intermediate_size",
