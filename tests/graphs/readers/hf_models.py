@@ -222,9 +222,8 @@ SMALL_QUANTISED: list[dict[str, Any]] = [
     {"quant_method": "gptq", "bits": 4, "group_size": 16, "modules_to_not_convert": ["lm_head"]},
     {"quant_method": "awq", "bits": 4, "group_size": 16, "zero_point": True},
     {"quant_method": "bitsandbytes", "load_in_4bit": True, "bnb_4bit_use_double_quant": True},
-    {"quant_method": "mxfp4"},
 ]  # fmt: skip
-"""A ``quantization_config`` of every method."""
+"""A ``quantization_config`` of every method that all families take."""
 
 
 def stored(graph: OpGraph) -> float:
