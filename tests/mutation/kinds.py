@@ -308,7 +308,7 @@ def _gguf(rng: Rng) -> bytes:
 
 def _configuration(rng: Rng) -> bytes:
     """Of every family; of some the text and the tower, or quantised."""
-    from go_rl.graphs.readers.hf.families import FAMILIES
+    from go_rl.graphs.readers.hf.families.known import FAMILIES
     from go_rl.graphs.readers.hf.vision.multimodal import MULTIMODAL
 
     kind = pick(rng, [*FAMILIES, *MULTIMODAL])

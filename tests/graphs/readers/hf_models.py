@@ -201,7 +201,8 @@ SMALL: dict[str, Any] = {
     "num_experts_per_tok": 2, "moe_intermediate_size": 32, "shared_expert_intermediate_size": 32,
     "n_shared_experts": 2, "first_k_dense_replace": 1, "torch_dtype": "bfloat16",
     "q_lora_rank": 24, "kv_lora_rank": 16, "qk_nope_head_dim": 16, "qk_rope_head_dim": 8,
-    "v_head_dim": 16, "intermediate_size_mlp": 256, "attention_chunk_size": 16,
+    "v_head_dim": 16, "intermediate_size_mlp": 256, "attention_chunk_size": 16, "dim": 64,
+    "n_layers": 2, "n_heads": 4, "hidden_dim": 128,
 }  # fmt: skip
 """Fields of every family of text."""
 SMALL_PARTS: dict[str, Any] = {
@@ -222,7 +223,7 @@ SMALL_QUANTISED: list[dict[str, Any]] = [
     {"quant_method": "awq", "bits": 4, "group_size": 16, "zero_point": True},
     {"quant_method": "bitsandbytes", "load_in_4bit": True, "bnb_4bit_use_double_quant": True},
 ]  # fmt: skip
-"""A ``quantization_config`` of every method."""
+"""A ``quantization_config`` of every method that all families take."""
 
 
 def stored(graph: OpGraph) -> float:

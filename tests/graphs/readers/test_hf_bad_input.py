@@ -12,7 +12,7 @@ from graphs.readers.hf_models import LLAMA_8B, SMALL
 
 from go_rl.core import GoRLError, ReadError
 from go_rl.graphs.readers.file_errors import UnforeseenError
-from go_rl.graphs.readers.hf.families import FAMILIES
+from go_rl.graphs.readers.hf.families.known import FAMILIES
 from go_rl.graphs.readers.load import load
 
 MUTATIONS = 100
@@ -55,6 +55,7 @@ def write(folder: Path, config: object) -> Path:
         (quantised("awq", bits=4, group_size=0), "group_size is 0; it must be a whole number"),
         (quantised("fp8", weight_block_size=[128]), "weight_block_size is .* two sizes"),
         (quantised("fp8", activation_scheme="none"), "activation_scheme is 'none'"),
+        (quantised("mxfp4"), "quant_method is 'mxfp4'; it must be another: no array here"),
         (quantised("bitsandbytes"), "one of load_in_8bit and load_in_4bit must be true"),
         (quantised("fp8", modules_to_not_convert="all"), "modules_to_not_convert is 'all'"),
         ({"model_type": "deepseek_v3", "kv_lora_rank": None}, "no field 'kv_lora_rank'"),

@@ -11,7 +11,7 @@ from graphs.readers.hf_models import (
     stored,
 )
 
-from go_rl.graphs.readers.hf.families import FAMILIES
+from go_rl.graphs.readers.hf.families.known import FAMILIES
 
 
 @pytest.mark.parametrize(

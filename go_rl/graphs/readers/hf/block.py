@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from go_rl.graphs.readers.cost import Tensor
-from go_rl.graphs.readers.hf.family import BlockSizes, Names, Norm, Order, Tokens
+from go_rl.graphs.readers.hf.family import BlockSizes, Tokens, TransformerFamily
 from go_rl.graphs.readers.hf.latent import latent_attention
 from go_rl.graphs.readers.hf.mlp import gated_mlp, mixture, scope_of
 from go_rl.graphs.readers.hf.network import Counted, Held, Made, NetworkBuilder
@@ -17,15 +17,11 @@ from go_rl.graphs.readers.hf.network import Counted, Held, Made, NetworkBuilder
 
 @dataclass(frozen=True)
 class BlockPlan:
-    """One stack's blocks: modules, sizes, and order of the parts."""
+    """One stack's blocks: modules and order of the parts, sizes, and tokens."""
 
     net: NetworkBuilder
-    names: Names
+    family: TransformerFamily
     sizes: BlockSizes
-    norm: Norm
-    order: Order
-    single_norm: bool
-    transposed: bool
     tokens: Tokens
     causal: bool
     context: Made | None = None
@@ -34,19 +30,20 @@ class BlockPlan:
 
     def normalise(self, path: str, x: Made) -> Made:
         """Return ``x`` normalised; ``x`` itself where the path ends at no module."""
-        return x if path.endswith(".") else self.net.norm(path, x, self.norm)
+        return x if path.endswith(".") else self.net.norm(path, x, self.family.norm)
 
 
 def add_block(plan: BlockPlan, layer: int, x: Made, position_bias: Made | None) -> Made:
     """Add block ``layer`` of a stack and return its result ``[b, s, width]``."""
-    names, net = plan.names, plan.net
+    names, net = plan.family.names, plan.net
     root = f"{names.root}.{names.layers}.{layer}."
-    if plan.order == "post":
+    if plan.family.order == "post":
         return _post_block(plan, layer, x)
-    read = plan.normalise(root + names.attention_norm, x)
+    has_norm = layer > 0 or plan.family.first_norm
+    read = plan.normalise(root + names.attention_norm, x) if has_norm else x
     made = _attention(plan, layer, root, read, position_bias)
-    if plan.order == "parallel":
-        other = read if plan.single_norm else plan.normalise(root + names.mlp_norm, x)
+    if plan.family.order == "parallel":
+        other = read if plan.family.single_norm else plan.normalise(root + names.mlp_norm, x)
         both = net.sum(root + "sum", made, _mlp(plan, layer, root, other))
         return net.sum(root + "residual", both, x)
     x = net.sum(root + "attention_residual", x, plan.normalise(
@@ -59,7 +56,7 @@ def add_block(plan: BlockPlan, layer: int, x: Made, position_bias: Made | None) 
 
 
 def _post_block(plan: BlockPlan, layer: int, x: Made) -> Made:
-    names, net = plan.names, plan.net
+    names, net = plan.family.names, plan.net
     root = f"{names.root}.{names.layers}.{layer}."
     x = net.sum(root + "attention_residual", x, _attention(plan, layer, root, x, None))
     x = plan.normalise(root + names.attention_norm, x)
@@ -70,38 +67,38 @@ def _post_block(plan: BlockPlan, layer: int, x: Made) -> Made:
 def _mlp(plan: BlockPlan, layer: int, root: str, x: Made) -> Made:
     experts = plan.sizes.experts
     if experts is not None and layer in experts.layers:
-        return mixture(plan.net, plan.names, plan.sizes, root, x)
-    return gated_mlp(plan.net, plan.names, plan.sizes, root, x, plan.transposed)
+        return mixture(plan.net, plan.family.names, plan.sizes, root, x)
+    return gated_mlp(plan.net, plan.family.names, plan.sizes, root, x, plan.family.transposed)
 
 
 def _attention(plan: BlockPlan, layer: int, root: str, x: Made, position_bias: Made | None) -> Made:
     """Add self-attention: new tokens read the cache, and each other."""
-    names, sizes, net, tokens = plan.names, plan.sizes, plan.net, plan.tokens
+    names, sizes, net, tokens = plan.family.names, plan.sizes, plan.net, plan.tokens
     if sizes.latent is not None:
         return latent_attention(net, names, sizes, tokens, root, x)
     scope = scope_of(root, names.qkv or names.q)
     q, k, v = _projections(plan, root, x)
     if names.q_norm:
-        q = net.norm(root + names.q_norm, q, plan.norm)
-        k = net.norm(root + names.k_norm, k, plan.norm)
-    if sizes.rotary:
+        q, k = _normalised(plan, root + names.q_norm, q), _normalised(plan, root + names.k_norm, k)
+    if sizes.rotary and layer not in sizes.unrotated:
         share = sizes.rotary / sizes.head_dim
         q, k = (net.rotate(f"{scope}{name}_rotary", each, share)
                 for name, each in (("q", q), ("k", k)))  # fmt: skip
     keys = min(tokens.cache + tokens.new, sizes.windows.get(layer, tokens.cache + tokens.new))
     kept = min(tokens.cache, keys)
-    made = _scores(plan, f"{scope}attention", (q, k, v), keys, kept, position_bias)
+    sinks = (net.array(root + names.sinks, (sizes.heads,)),) if names.sinks else ()
+    made = _scores(plan, f"{scope}attention", (q, k, v), keys, kept, position_bias, sinks)
     bias = "out" in sizes.biases
-    return net.linear(root + names.out, made, sizes.hidden, bias, plan.transposed)
+    return net.linear(root + names.out, made, sizes.hidden, bias, plan.family.transposed)
 
 
 def _projections(plan: BlockPlan, root: str, x: Made) -> tuple[Made, Made, Made]:
     """Return queries ``[b, s, h, d]``, keys and values ``[b, s, g, d]``."""
-    names, sizes, net = plan.names, plan.sizes, plan.net
+    names, sizes, net = plan.family.names, plan.sizes, plan.net
     counts = (sizes.heads, sizes.kv_heads, sizes.kv_heads)
     if names.qkv:
         width = sum(counts) * sizes.head_dim
-        whole = net.linear(root + names.qkv, x, width, "q" in sizes.biases, plan.transposed)
+        whole = net.linear(root + names.qkv, x, width, "q" in sizes.biases, plan.family.transposed)
         parts = [replace(whole, output=i) for i in range(3)]
     else:
         modules = (("q", names.q), ("k", names.k), ("v", names.v))
@@ -114,6 +111,14 @@ def _projections(plan: BlockPlan, root: str, x: Made) -> tuple[Made, Made, Made]
     return q, k, v
 
 
+def _normalised(plan: BlockPlan, path: str, x: Made) -> Made:
+    """Normalise each head of ``[b, s, h, d]``, or all of a token together."""
+    if not plan.family.joint_qk_norm:
+        return plan.normalise(path, x)
+    _, _, heads, channels = x.shape
+    return _heads(plan.normalise(path, _heads(x, 1, heads * channels)), heads, channels)
+
+
 def _heads(x: Made, count: int, channels: int) -> Made:
     shape = (*x.shape[:2], count, channels)
     return replace(x, tensor=Tensor(shape, x.tensor.itemsize))
@@ -121,10 +126,10 @@ def _heads(x: Made, count: int, channels: int) -> Made:
 
 def _scores(
     plan: BlockPlan, path: str, made: tuple[Made, Made | None, Made | None], keys: int, kept: int,
-    position_bias: Made | None = None,
+    position_bias: Made | None = None, sinks: tuple[str, ...] = (),
 ) -> Made:  # fmt: skip
     """Add attention to ``keys`` tokens, the keys and values of ``kept`` of which stay on the device
-    from earlier."""
+    from earlier, and to the stored array ``sinks``."""
     q, k, v = made
     batch, new, heads, channels = q.shape
     itemsize, groups = plan.net.itemsize, plan.sizes.kv_heads
@@ -136,14 +141,15 @@ def _scores(
     arrived = sum(each.tensor.nbytes for each in (q, k, v, position_bias) if each is not None)
     return plan.net.add(
         path, "scaled_dot_product_attention", operands, (batch, new, heads * channels),
-        Held(state_bytes=state), Counted(arrived + state + q.tensor.nbytes, types=types),
+        Held(others=sinks, state_bytes=state),
+        Counted(arrived + state + q.tensor.nbytes, types=types),
     )  # fmt: skip
 
 
 def _cross_attention(plan: BlockPlan, root: str, x: Made) -> Made:
     """Add attention to the encoder's result, whose keys and values are made once a sequence."""
-    assert plan.names.cross is not None
-    names, net, sizes = plan.names.cross, plan.net, plan.sizes
+    assert plan.family.names.cross is not None
+    names, net, sizes = plan.family.names.cross, plan.net, plan.sizes
     query, key, value, out = (root + name for name in names)
     width = sizes.heads * sizes.head_dim
     q = _heads(net.linear(query, x, width, "q" in sizes.biases), sizes.heads, sizes.head_dim)

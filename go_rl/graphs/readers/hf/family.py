@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-Norm = Literal["rms", "layer"]
+Norm = Literal["rms", "layer", "layer-no-bias"]
 Order = Literal["pre", "post", "sandwich", "parallel"]
 """Where a block normalises: before each part, after each sum, on both sides of each part, or before
 two parts that read the same input."""
@@ -37,6 +37,8 @@ class Names:
     q_norm: str = ""
     k_norm: str = ""
     post_attention_norm: str = ""
+    sinks: str = ""
+    """Array of a score for each head that no value belongs to ("attention sinks")."""
     bias_table: str = ""
     """Biases of relative positions, in the first block."""
 
@@ -65,6 +67,25 @@ class Names:
 
 
 @dataclass(frozen=True)
+class EncoderHeads:
+    """Modules of the classes of an encoder, or of a tower; empty: there is none."""
+
+    dense: str = ""
+    """Product of a masked model before its vocabulary."""
+    norm: str = ""
+    """Normalisation of that product, once activated."""
+    vocabulary: str = ""
+    vocabulary_bias: str = ""
+    pooler: str = ""
+    """Product of the first token, of a model without a head."""
+    classes: str = ""
+    """Product of the first token before the classes of a sequence; empty: ``dense`` and ``norm``,
+    before those of tokens, too."""
+    classes_activation: str = "tanh"
+    sequence_classes: str = "classifier"
+
+
+@dataclass(frozen=True)
 class TransformerFamily:
     """One family of transformers."""
 
@@ -78,8 +99,11 @@ class TransformerFamily:
     order: Order = "pre"
     gated: bool = True
     biases: Mapping[str, bool | str] = field(default_factory=dict)
-    """Biases of ``q``, ``k``, ``v``, ``out``, ``mlp`` and ``head``: always, or the field that says
-    so; none of those that are left out."""
+    """Biases of ``q``, ``k``, ``v``, ``out``, ``mlp``, ``head``, ``transform`` (product before the
+    vocabulary), ``router`` and ``expert``: always, or the field that says so; none of those that
+    are left out."""
+    biased: bool = False
+    """Whether such a field is true where the configuration does not say."""
     positions: Positions = "rotary"
     position_offset: int = 0
     """Rows of the table of positions beyond those of the configuration, which no position uses."""
@@ -99,10 +123,15 @@ class TransformerFamily:
     transposed: bool = False
     """Whether matrices are stored as ``[inputs, results]``."""
     head: str = "lm_head"
+    heads: EncoderHeads = EncoderHeads()
     architecture: str = "ForCausalLM"
     """End of the class's name, where the configuration has no ``architectures``."""
     single_norm: bool = False
     """Whether the parallel parts share one normalisation."""
+    first_norm: bool = True
+    """Whether the first block normalises what its attention reads."""
+    joint_qk_norm: bool = False
+    """Whether queries and keys are normalised over all heads of a token together."""
     inner_multiple: int = 0
     """Width of the MLP in that of the model, where the configuration does not say."""
     experts: str = ""
@@ -127,6 +156,12 @@ class TransformerFamily:
     """
     full_every: int = 0
     """Every how many blocks one attends to all tokens, where others have a window; 0: none."""
+    full_first: bool = False
+    """Whether it is the first one of these, not the last."""
+    unrotated: Literal["", "listed", "without window"] = ""
+    """Blocks that do not rotate queries and keys by position: none; those whose number in
+    ``no_rope_layers`` is 0, or without a list one in ``no_rope_layer_interval``; or those that
+    attend to all tokens, where ``sliding_window`` is there."""
 
 
 @dataclass(frozen=True)
@@ -186,9 +221,11 @@ class BlockSizes:
     activation: str
     gated: bool
     biases: frozenset[str]
-    """Products that add one: ``q``, ``k``, ``v``, ``out``, ``mlp``, ``head``."""
+    """Products that add one, by the names in `TransformerFamily.biases`."""
     rotary: int = 0
     """Channels of a head that are rotated by position."""
+    unrotated: frozenset[int] = frozenset()
+    """Blocks that rotate none."""
     windows: Mapping[int, int] = field(default_factory=dict)
     """Tokens that a block attends to at most, by its number."""
     experts: ExpertSizes | None = None

@@ -7,7 +7,7 @@ from dataclasses import replace
 from go_rl.core.errors import ReadError, nearest
 from go_rl.graphs.readers.cost import Tensor
 from go_rl.graphs.readers.hf.family import BlockSizes, TransformerFamily
-from go_rl.graphs.readers.hf.mlp import activate
+from go_rl.graphs.readers.hf.mlp import activate, scope_of
 from go_rl.graphs.readers.hf.model_config import ModelConfig
 from go_rl.graphs.readers.hf.network import Made, NetworkBuilder
 
@@ -51,9 +51,10 @@ def add_head(
     """Add the head that the configuration's class has to ``[b, s, width]``."""
     end = head_of(config, family)
     if end in BARE:
-        return _pooled(net, family, x) if family.kind in ("encoder", "image") else x
+        pooler = family.heads.pooler
+        return _reading_first(net, pooler, "tanh", _first(x)) if pooler else x
     if end in CLASSES:
-        return _classes(net, config, family, end, x)
+        return _classes(net, config, family, sizes, end, x)
     if family.kind == "image":
         raise config.wrong("architectures", f"a class that ends in {', '.join(CLASSES + BARE)}")
     if family.kind == "encoder":
@@ -66,34 +67,41 @@ def _first(x: Made) -> Made:
     return replace(x, tensor=Tensor((x.shape[0], x.shape[-1]), x.tensor.itemsize))
 
 
-def _pooled(net: NetworkBuilder, family: TransformerFamily, x: Made) -> Made:
-    path = f"{family.names.root}.pooler"
-    x = net.linear(f"{path}.dense", _first(x), x.shape[-1], bias=True)
-    return activate(net, f"{path}.activation", x, "tanh", x.shape[-1])
+def _reading_first(net: NetworkBuilder, path: str, activation: str, x: Made) -> Made:
+    """Add a product and an activation of ``[b, width]``."""
+    x = net.linear(path, x, x.shape[-1], bias=True)
+    return activate(net, f"{scope_of('', path)}activation", x, activation, x.shape[-1])
 
 
 def _classes(
-    net: NetworkBuilder, config: ModelConfig, family: TransformerFamily, end: str, x: Made
-) -> Made:
+    net: NetworkBuilder, config: ModelConfig, family: TransformerFamily, sizes: BlockSizes,
+    end: str, x: Made,
+) -> Made:  # fmt: skip
     labels = config.fields.get("id2label")
     if labels is not None and not isinstance(labels, dict):
         raise config.wrong("id2label", "an object of names of classes")
     count = len(labels) if labels else config.count("num_labels", 2)
+    heads, is_decoder = family.heads, family.kind == "decoder"
+    path = "score" if is_decoder else "classifier"
     if end != "ForTokenClassification":
-        x = _first(x) if family.kind != "encoder" else _pooled(net, family, x)
-    is_decoder = family.kind == "decoder"
-    return net.linear("score" if is_decoder else "classifier", x, count, bias=not is_decoder)
+        x = _first(x)
+        if heads.classes:
+            x = _reading_first(net, heads.classes, heads.classes_activation, x)
+            path = heads.sequence_classes
+    if heads.dense and not heads.classes:
+        x = _transformed(net, family, sizes, x)
+    return net.linear(path, x, count, bias=not is_decoder)
 
 
 def _transformed(
     net: NetworkBuilder, family: TransformerFamily, sizes: BlockSizes, x: Made
 ) -> Made:
     """The product, activation and normalisation before a masked model's vocabulary."""
-    is_bert = family.head == "cls.predictions"
-    path = f"{family.head}.transform" if is_bert else family.head
-    x = net.linear(f"{path}.dense", x, sizes.hidden, bias=True)
-    x = activate(net, f"{path}.activation", x, sizes.activation, sizes.hidden)
-    return net.norm(f"{path}.LayerNorm" if is_bert else f"{path}.layer_norm", x, "layer")
+    heads = family.heads
+    x = net.linear(heads.dense, x, sizes.hidden, "transform" in sizes.biases)
+    path = f"{scope_of('', heads.dense)}activation"
+    x = activate(net, path, x, sizes.activation, sizes.hidden)
+    return net.norm(heads.norm, x, family.norm)
 
 
 def _vocabulary(
@@ -108,6 +116,7 @@ def _vocabulary(
     tied = config.flag("tie_word_embeddings", family.tied)
     stored = table if tied else ""
     if family.kind == "encoder":
-        path, bias = f"{family.head}.decoder", f"{family.head}.bias"
-        return net.linear(path, x, entries, stored=stored, bias_name=bias)
+        heads = family.heads
+        return net.linear(heads.vocabulary, x, entries, stored=stored,
+                          bias_name=heads.vocabulary_bias)  # fmt: skip
     return net.linear(family.head, x, entries, "head" in sizes.biases, stored=stored)

@@ -8,7 +8,7 @@ from math import prod
 from typing import Any
 
 from go_rl.graphs.readers.cost import Tensor
-from go_rl.graphs.readers.hf.family import BlockSizes, ExpertSizes, Names
+from go_rl.graphs.readers.hf.family import BlockSizes, Names
 from go_rl.graphs.readers.hf.network import Counted, Held, Made, NetworkBuilder
 
 ACTIVATIONS: dict[str, tuple[str, dict[str, Any]]] = {
@@ -65,17 +65,17 @@ def mixture(net: NetworkBuilder, names: Names, sizes: BlockSizes, root: str, x: 
     experts = sizes.experts
     assert experts is not None
     scope = f"{root}{names.expert.rpartition('.experts')[0]}."
-    weights, rows = _routed(net, names, experts, root, scope, x)
+    weights, rows = _routed(net, names, sizes, root, scope, x)
     gate, up, down = names.expert_parts
     if names.stacked:
-        first = _product(net, names, experts, root, scope, "gate_up_proj", rows, 2 * experts.inner)
+        first = _product(net, names, sizes, root, scope, "gate_up_proj", rows, 2 * experts.inner)
         second = first
     else:
-        first, second = (_product(net, names, experts, root, scope, part, rows, experts.inner)
+        first, second = (_product(net, names, sizes, root, scope, part, rows, experts.inner)
                          for part in (gate, up))  # fmt: skip
     made = activate(net, f"{scope}experts.activation", first, sizes.activation, experts.inner)
     made = net.add(f"{scope}experts.product", "mul", {"self": made, "other": second}, made.shape)
-    made = _product(net, names, experts, root, scope, down, made, sizes.hidden)
+    made = _product(net, names, sizes, root, scope, down, made, sizes.hidden)
     made = net.add(f"{scope}weighted", "mul", {"self": made, "other": weights}, made.shape)
     made = net.add(f"{scope}combined", "index_add", {"self": x, "source": made}, x.shape)
     if not experts.shared:
@@ -84,11 +84,13 @@ def mixture(net: NetworkBuilder, names: Names, sizes: BlockSizes, root: str, x: 
 
 
 def _routed(
-    net: NetworkBuilder, names: Names, experts: ExpertSizes, root: str, scope: str, x: Made
+    net: NetworkBuilder, names: Names, sizes: BlockSizes, root: str, scope: str, x: Made
 ) -> tuple[Made, Made]:
     """Return weights ``[rows, 1]`` and tokens ``[rows, width]``; a token has ``chosen`` rows."""
+    experts = sizes.experts
+    assert experts is not None
     tokens = prod(x.shape[:-1])
-    scores = net.linear(root + names.router, x, experts.count)
+    scores = net.linear(root + names.router, x, experts.count, "router" in sizes.biases)
     shares = net.add(f"{scope}softmax", "softmax", {"self": scores, "dim": -1}, scores.shape)
     rows = tokens * experts.chosen
     bias = root + names.router_bias
@@ -102,10 +104,13 @@ def _routed(
 
 
 def _product(
-    net: NetworkBuilder, names: Names, experts: ExpertSizes, root: str, scope: str, part: str,
+    net: NetworkBuilder, names: Names, sizes: BlockSizes, root: str, scope: str, part: str,
     x: Made, width: int,
 ) -> Made:  # fmt: skip
-    """Add the products of each expert's rows with its matrix; experts without rows are not read."""
+    """Add the products of each expert's rows with its matrix, and biases; experts without rows are
+    not read."""
+    experts = sizes.experts
+    assert experts is not None
     if names.stacked:
         shape = (experts.count, x.shape[-1], width)
         held = (net.array(f"{root}{names.expert}.{part}", shape),)
@@ -117,9 +122,15 @@ def _product(
     matrices = Tensor((experts.count, x.shape[-1], width), net.stored[held[0]].itemsize)
     read = min(1.0, x.shape[0] / experts.count)
     moved = x.tensor.nbytes + x.shape[0] * width * net.itemsize + read * matrices.nbytes
+    flops = None
+    if "expert" in sizes.biases:
+        bias = net.array(f"{root}{names.expert}.{part}_bias", (experts.count, width))
+        held += (bias,)
+        moved += read * net.stored[bias].nbytes
+        flops = (2.0 * x.shape[-1] + 1) * x.shape[0] * width
     return net.add(
         f"{scope}experts.{part}", "_grouped_mm", {"self": x, "mat2": matrices},
-        (x.shape[0], width), Held(others=held), Counted(moved),
+        (x.shape[0], width), Held(others=held), Counted(moved, flops),
     )  # fmt: skip
 
 

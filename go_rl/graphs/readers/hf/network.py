@@ -183,13 +183,14 @@ class NetworkBuilder:
         return self.add(path, "linear", {"input": x}, (*x.shape[:-1], width), Held(held))
 
     def norm(self, path: str, x: Made, kind: str) -> Made:
-        """Add a normalisation of the last axis, ``layer`` or ``rms``."""
+        """Add a normalisation of the last axis; ``kind`` is a `Norm`."""
         width = x.shape[-1:]
         held = {"weight": self.array(f"{path}.weight", width)}
         if kind == "layer":
             held["bias"] = self.array(f"{path}.bias", width)
         operands = {"input": x, "normalized_shape": list(width)}
-        return self.add(path, f"{kind}_norm", operands, x.shape, Held(held))
+        op = f"{kind.partition('-')[0]}_norm"
+        return self.add(path, op, operands, x.shape, Held(held))
 
     def rotate(self, path: str, x: Made, share: float = 1.0) -> Made:
         """Add the rotation by position of a share of the channels, as one operator."""

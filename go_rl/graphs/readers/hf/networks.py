@@ -91,14 +91,11 @@ def _check_length(reading: Reading, tokens: Tokens, longest: int) -> None:
 
 
 def _plan(reading: Reading, names: Names, sizes: BlockSizes, tokens: Tokens) -> BlockPlan:
-    family = reading.family
-    order = family.order
-    if order == "parallel" and not reading.config.flag("use_parallel_residual", True):
-        order = "pre"
-    return BlockPlan(
-        reading.net, names, sizes, family.norm, order, family.single_norm,
-        family.transposed, tokens, family.kind not in ("encoder", "image"),
-    )  # fmt: skip
+    family = replace(reading.family, names=names)
+    if family.order == "parallel" and not reading.config.flag("use_parallel_residual", True):
+        family = replace(family, order="pre")
+    causal = family.kind not in ("encoder", "image")
+    return BlockPlan(reading.net, family, sizes, tokens, causal)
 
 
 def _stack(reading: Reading, names: Names, sizes: BlockSizes, x: Made, tokens: Tokens) -> Made:
@@ -108,7 +105,8 @@ def _stack(reading: Reading, names: Names, sizes: BlockSizes, x: Made, tokens: T
 def _run(plan: BlockPlan, x: Made, position_bias: Made | None) -> Made:
     for layer in range(plan.sizes.layers):
         x = add_block(plan, layer, x, position_bias)
-    return plan.normalise(f"{plan.names.root}.{plan.names.final_norm}", x)
+    names = plan.family.names
+    return plan.normalise(f"{names.root}.{names.final_norm}", x)
 
 
 def _two_stacks(reading: Reading, sizes: BlockSizes) -> Made:

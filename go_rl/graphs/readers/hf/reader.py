@@ -12,7 +12,7 @@ from go_rl.core.graph.element_type import element_type
 from go_rl.core.graph.op_graph import OpGraph
 from go_rl.graphs.readers.cost import Tensor
 from go_rl.graphs.readers.hf.build import NetworkFile, build_graph
-from go_rl.graphs.readers.hf.families import FAMILIES
+from go_rl.graphs.readers.hf.families.known import FAMILIES
 from go_rl.graphs.readers.hf.model_config import ModelConfig, read_fields
 from go_rl.graphs.readers.hf.resolve import torch_dtype
 from go_rl.graphs.readers.hf.stored.quantisation import Quantisation, quantisation

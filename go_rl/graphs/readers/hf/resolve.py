@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from go_rl.core.errors import ReadError, nearest
 from go_rl.graphs.readers.hf.family import BlockSizes, ExpertSizes, LatentSizes, TransformerFamily
 from go_rl.graphs.readers.hf.mlp import ACTIVATIONS
@@ -49,12 +51,15 @@ def block_sizes(config: ModelConfig, family: TransformerFamily) -> BlockSizes:
         raise config.wrong("num_attention_heads", f"a divisor of {name}, {hidden}")
     layers = config.count("num_hidden_layers", most=MOST_LAYERS)
     activation, gated = _activation(config, family)
+    windows = _windows(config, family, layers)
+    biases = (part for part, said in family.biases.items() if _biased(config, family, said))
     inner = config.count("intermediate_size", family.inner_multiple * hidden or None)
     return BlockSizes(
         hidden, layers, heads, kv_heads, head_dim, inner, activation, gated,
-        biases=frozenset(part for part, said in family.biases.items() if _biased(config, said)),
+        biases=frozenset(biases),
         rotary=_rotary(config, family, head_dim),
-        windows=_windows(config, family, layers),
+        unrotated=_unrotated(config, family, layers, windows),
+        windows=windows,
         experts=_experts(config, family, layers),
         latent=_latent(config) if family.latent else None,
     )  # fmt: skip
@@ -83,10 +88,8 @@ def _activation(config: ModelConfig, family: TransformerFamily) -> tuple[str, bo
     return name, gated
 
 
-def _biased(config: ModelConfig, said: bool | str) -> bool:
-    if isinstance(said, bool):
-        return said
-    return config.flag(said, said in ("enable_bias", "qkv_bias"))
+def _biased(config: ModelConfig, family: TransformerFamily, said: bool | str) -> bool:
+    return said if isinstance(said, bool) else config.flag(said, family.biased)
 
 
 def _latent(config: ModelConfig) -> LatentSizes:
@@ -128,7 +131,26 @@ def _windows(config: ModelConfig, family: TransformerFamily, layers: int) -> dic
         first = config.count("max_window_layers", layers, 0)
         return dict.fromkeys(range(first, layers), window)
     every = config.count("sliding_window_pattern", family.full_every, 0)
-    return {i: window for i in range(layers) if not every or (i + 1) % every}
+    shift = 0 if family.full_first else 1
+    return {i: window for i in range(layers) if not every or (i + shift) % every}
+
+
+def _unrotated(
+    config: ModelConfig, family: TransformerFamily, layers: int, windows: Mapping[int, int]
+) -> frozenset[int]:
+    """Blocks whose queries and keys are not rotated."""
+    if not family.unrotated:
+        return frozenset()
+    if family.unrotated == "without window":
+        if not config.has("sliding_window"):
+            return frozenset()
+        return frozenset(range(layers)).difference(windows)
+    if rotated := config.numbers("no_rope_layers"):
+        if len(rotated) < layers:
+            raise config.wrong("no_rope_layers", f"a list of {layers} numbers, 0 or 1")
+        return frozenset(i for i, flag in enumerate(rotated[:layers]) if not flag)
+    every = config.count("no_rope_layer_interval", 4)
+    return frozenset(range(every - 1, layers, every))
 
 
 def _experts(config: ModelConfig, family: TransformerFamily, layers: int) -> ExpertSizes | None:

@@ -14,7 +14,7 @@ from go_rl.core.graph.element_type import ElementType
 from go_rl.core.graph.op_graph import OpGraph
 from go_rl.graphs.readers.cost import Tensor
 from go_rl.graphs.readers.hf.build import NetworkFile, build_graph
-from go_rl.graphs.readers.hf.families import FAMILIES
+from go_rl.graphs.readers.hf.families.known import FAMILIES
 from go_rl.graphs.readers.hf.family import Names, TransformerFamily
 from go_rl.graphs.readers.hf.gguf.gguf_header import GgufHeader, read_gguf_header
 from go_rl.graphs.readers.hf.model_config import ModelConfig

@@ -2,8 +2,9 @@
 
 ``quantization_config`` names a method: float8 of transformers and DeepSeek (blocks or whole
 matrices with a scale), GPTQ and AWQ (groups of input channels with a scale and a zero point for
-each output), bitsandbytes (rows of int8, blocks of 64 in 4 bits). They store the linear layers of
-blocks and of projectors; tables, normalisations, routers and the head stay as they are.
+each output), bitsandbytes (rows of int8, blocks of 64 in 4 bits), MXFP4 (blocks of 32 in 4 bits).
+MXFP4 stores the experts of gpt-oss, the others the linear layers of blocks and of projectors;
+tables, normalisations, routers and the head stay as they are.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ Shape = tuple[int, ...]
 MatrixBytes = Callable[[int, int], float]
 """Bytes of a matrix of this many results and inputs."""
 _FLOAT32, _FLOAT16, _INT32 = 4.0, 2.0, 4.0
+_BLOCK_MXFP4 = 32
 _BLOCK_4BIT, _BLOCK_SCALES = 64, 256
 """Elements of a scale, and scales of a scale of scales, of bitsandbytes."""
 _IN_BLOCK = re.compile(r"\.\d+\.|_projector\.")
@@ -40,9 +42,14 @@ class Quantisation:
     """Ends of modules that are not quantised."""
     skipped: tuple[str, ...]
     """Parts of the names of modules that the configuration leaves out."""
+    stacked: bool = False
+    """Whether it stores arrays of the matrices of all experts, ``[experts, inputs, results]``, and
+    nothing else."""
 
     def holds(self, name: str, shape: Shape) -> bool:
         """Return whether an array is quantised."""
+        if self.stacked:
+            return len(shape) == 3 and ".experts." in name
         module = name.removesuffix(".weight")
         is_matrix = module != name and len(shape) == 2 and _IN_BLOCK.search(name) is not None
         return is_matrix and not (
@@ -54,7 +61,8 @@ class Quantisation:
         """Return bytes of an element of a stored array, with its share of the scales."""
         if not self.holds(name, shape):
             return self.itemsize
-        return self.matrix_bytes(*shape) / (shape[0] * shape[1])
+        results, width = shape[-2:] if not self.stacked else shape[:0:-1]
+        return self.matrix_bytes(results, width) / (results * width)
 
 
 def quantisation(
@@ -84,6 +92,8 @@ def quantisation(
             f"are {', '.join(_METHODS)}"
         )
     found = _METHODS[method](inside)
+    if found.stacked and not names.stacked:
+        raise inside.wrong("quant_method", "another: no array here has the matrices of all experts")
     kept = tuple(filter(None, (names.router, names.shared_gate, names.bias_table)))
     skipped = found.skipped + (only if method in ("gptq", "awq") else ())
     return replace(found, itemsize=itemsize, kept=kept, skipped=skipped)
@@ -142,6 +152,16 @@ def _awq(config: ModelConfig) -> Quantisation:
     return _grouped(config, False)
 
 
+def _mxfp4(config: ModelConfig) -> Quantisation:
+    """Halves of bytes, and a byte of scale for each 32 inputs of a result."""
+
+    def matrix_bytes(results: int, width: int) -> float:
+        return results * (width / 2 + ceil(width / _BLOCK_MXFP4))
+
+    found = _method("MXFP4, matrices of experts", matrix_bytes, _skipped(config))
+    return replace(found, stacked=True)
+
+
 def _bits_and_bytes(config: ModelConfig) -> Quantisation:
     """Rows of int8 with a float32 scale; or halves of bytes with a float32 scale for each 64, or
     an 8-bit one, and a float32 one for each 256 of those."""
@@ -173,4 +193,5 @@ _METHODS: Mapping[str, Callable[[ModelConfig], Quantisation]] = {
     "gptq": _gptq,
     "awq": _awq,
     "bitsandbytes": _bits_and_bytes,
+    "mxfp4": _mxfp4,
 }

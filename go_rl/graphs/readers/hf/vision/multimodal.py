@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from go_rl.core.errors import ReadError, nearest
-from go_rl.graphs.readers.hf.families import FAMILIES
+from go_rl.graphs.readers.hf.families.known import FAMILIES
 from go_rl.graphs.readers.hf.family import Names, TransformerFamily
 from go_rl.graphs.readers.hf.model_config import ModelConfig
 

@@ -32,8 +32,7 @@ def add_tower(
 def add_blocks(net: NetworkBuilder, family: TransformerFamily, sizes: BlockSizes, x: Made) -> Made:
     """Add the blocks of a tower and the normalisation of its result."""
     tokens = Tokens(*x.shape[:2])
-    plan = BlockPlan(net, family.names, sizes, family.norm, family.order, False, False, tokens,
-                     causal=False)  # fmt: skip
+    plan = BlockPlan(net, family, sizes, tokens, causal=False)
     for layer in range(sizes.layers):
         x = add_block(plan, layer, x, None)
     return plan.normalise(f"{family.names.root}.{family.names.final_norm}", x)

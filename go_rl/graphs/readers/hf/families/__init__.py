@@ -1,0 +1,1 @@
+"""Families of transformers, as data."""
