@@ -21,6 +21,7 @@ from experiments.learning.dispatch_arms import (
     COSTS,
     COUNTS,
     Row,
+    best_of_first,
     family,
     logs,
     over,
@@ -132,9 +133,8 @@ class DispatchAblations(Experiment):
             for (arm, seed), agent in agents.items():
                 weights = preferred(agent, plans)[: max(COUNTS)]
                 seconds = plans.dispatch.evaluate(weights).seconds
-                best = np.minimum.accumulate(np.where(np.isfinite(seconds), seconds, np.inf))
-                found = [float(best[min(k, len(best)) - 1]) for k in COUNTS]
-                yield Row(f"{problem.name}.{cost}", family(problem), arm, seed, *found)
+                best = best_of_first(seconds)
+                yield Row(f"{problem.name}.{cost}", family(problem), arm, seed, *best)
 
 
 def page(rows: list[Row], known: list[Row], options: DispatchAblations) -> str:
@@ -145,7 +145,7 @@ def page(rows: list[Row], known: list[Row], options: DispatchAblations) -> str:
     lines = [
         "# Parts of the dispatch policy's pretraining", "",
         f"{len({row.problem for row in rows})} problems of validation families and of generated "
-        f"networks, {options.seeds} trainings of each arm. Above: mean distance of the best of the "
+        f"networks, {options.seeds} trainings of each arm. *k*: mean distance of the best of the "
         "first k plans from the best known; beside it an arm's seconds over those of the whole, "
         "families and kinds alike, with the 95 % interval over them.", "",
     ]  # fmt: skip

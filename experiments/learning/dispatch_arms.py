@@ -106,9 +106,7 @@ class DispatchArms(Experiment):
         plans = DispatchPlans(makespan_workspace(priced))
         for arm, seed in missing:
             seconds = self._seconds(arm, seed, plans)
-            best = np.minimum.accumulate(np.where(np.isfinite(seconds), seconds, np.inf))
-            found = [float(best[min(k, len(best)) - 1]) for k in COUNTS]
-            yield Row(name, family(problem), arm, seed, *found)
+            yield Row(name, family(problem), arm, seed, *best_of_first(seconds))
 
     def _seconds(self, arm: str, seed: int, plans: DispatchPlans) -> Float64[np.ndarray, "S"]:
         """Seconds of the plans of an arm in their order; one for *composed* and *search*."""
@@ -134,6 +132,12 @@ class DispatchArms(Experiment):
     @cached_property
     def _agents(self) -> list[Agent]:
         return [load_weights(weights).agent for weights in self.weights]
+
+
+def best_of_first(seconds: Float64[np.ndarray, "S"]) -> list[float]:
+    """Return the least of the first k of [S] seconds, for each of `COUNTS`."""
+    best = np.minimum.accumulate(np.where(np.isfinite(seconds), seconds, np.inf))
+    return [float(best[min(k, len(best)) - 1]) for k in COUNTS]
 
 
 def problems(generated: int) -> list[ZooProblem]:

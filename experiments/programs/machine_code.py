@@ -149,10 +149,7 @@ def with_code(examples: ProgramExamples) -> ProgramExamples:
     Raises:
         TrainingError: there is none.
     """
-    inputs = examples.inputs
-    levels = [target.codegen for target in inputs.targets]
-    pairs = zip(inputs.nest.tolist(), inputs.target.tolist(), strict=True)
-    known = [(inputs.nests[nest], levels[target]) in inputs.machine for nest, target in pairs]
+    known = [row is not None for row in examples.inputs.machine_code]
     if not any(known):
         raise TrainingError(f"{examples.name}: the code of no program is known; give --read")
     return examples.take(np.flatnonzero(known))

@@ -99,7 +99,7 @@ class Resumable(Protocol):
 
 
 @runtime_checkable
-class Learned(Protocol):
+class PolicyMethod(Protocol):
     """An `Optimizer` with a policy, a dataclass: both fields can be replaced."""
 
     __dataclass_fields__: ClassVar[dict[str, Any]]

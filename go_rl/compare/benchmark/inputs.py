@@ -29,7 +29,7 @@ from go_rl.core import (
 )
 from go_rl.core.errors import nearest
 from go_rl.core.objective import OF_LINKS
-from go_rl.core.optimizer import Learned
+from go_rl.core.optimizer import PolicyMethod
 from go_rl.costs.models import ProblemOptions, make_problem, named_cost
 from go_rl.costs.models.registry import cost_identity
 from go_rl.graphs.zoo import SPLITS, zoo_entry, zoo_names
@@ -235,7 +235,7 @@ def _named_methods(
         factory = known[name]
         if config.weights is not None:
             factory = _starting_from(config.weights, factory, objective)
-        if not isinstance(known[name](), Learned):
+        if not isinstance(known[name](), PolicyMethod):
             make[name] = factory
             continue
         policies.append(name)

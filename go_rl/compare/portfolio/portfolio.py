@@ -26,7 +26,7 @@ from go_rl.core import (
     with_bound,
 )
 from go_rl.core.errors import nearest
-from go_rl.core.optimizer import Compiled, Cooled, Learned, Restartable, Resumable
+from go_rl.core.optimizer import Compiled, Cooled, PolicyMethod, Restartable, Resumable
 from go_rl.core.stopping import keep_plans, stop_asked
 from go_rl.objectives.common.tiny_problem import tiny_problem
 from go_rl.objectives.kits import kit_of
@@ -73,7 +73,7 @@ def run(
             none of the methods has a policy.
     """
     _check_method(problem, method)
-    if control is not None and not any(isinstance(each, Learned) for each in extra):
+    if control is not None and not any(isinstance(each, PolicyMethod) for each in extra):
         _check_has_policy(problem, method)
     budget = budget or Budget(seconds=20.0)
     with Compilation(problem, report or (lambda text: None), partial(_make, problem)) as compiled:
@@ -111,7 +111,9 @@ def _check_method(problem: Problem, method: str) -> None:
 
 
 def _check_has_policy(problem: Problem, method: str) -> None:
-    known = [name for name in methods_for(problem) if isinstance(_make(problem, name), Learned)]
+    known = [
+        name for name in methods_for(problem) if isinstance(_make(problem, name), PolicyMethod)
+    ]
     if method not in (AUTO_METHOD, ALL_METHODS, *known):
         raise SearchError(
             f"control is for methods with a policy, and {method!r} has none; use it with "
@@ -227,7 +229,7 @@ class _PortfolioRun:
             turn._replace(name=turn.learned) if learned and turn.learned else turn
             for turn in search.turns
             if turn.suits(problem, budget)
-            if self.learned or not isinstance(_make(problem, turn.name), Learned)
+            if self.learned or not isinstance(_make(problem, turn.name), PolicyMethod)
             if turn.given in (None, kind)
         ]
         length = budget if search.in_one_round else first_round(problem, budget)
@@ -273,7 +275,7 @@ class _PortfolioRun:
     def _optimizer(self, name: str, start: Plan | None = None) -> Optimizer:
         """A method with the user's policy, and a plan to start from, where it takes these."""
         optimizer: Any = _make(self.problem, name)
-        if isinstance(optimizer, Learned):
+        if isinstance(optimizer, PolicyMethod):
             agent = optimizer.agent if self.agent is None else self.agent
             optimizer = replace(optimizer, agent=agent, control=self.control)
         if start is not None and start.evaluation.status.ok and isinstance(optimizer, Restartable):

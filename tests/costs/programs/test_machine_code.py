@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from go_rl.costs.programs.machine_code.assembly import Instruction, machine_functions
+from go_rl.costs.programs.machine_code.assembly import MachineInstruction, machine_functions
 from go_rl.costs.programs.machine_code.instruction_mix import work_of
 from go_rl.costs.programs.machine_code.iterations import iterations
 from go_rl.costs.programs.machine_code.machine_numbers import MACHINE_NAMES, machine_numbers
@@ -128,5 +128,5 @@ def test_work_of_an_instruction(line: str, expected: dict[str, float | None]) ->
 
 def test_operands_keep_their_addresses() -> None:
     (function,) = machine_functions(code("vaddps -4(%rsi,%rax,4), %ymm0, %ymm1  # comment"))
-    expected = Instruction("vaddps", ("-4(%rsi,%rax,4)", "%ymm0", "%ymm1"))
+    expected = MachineInstruction("vaddps", ("-4(%rsi,%rax,4)", "%ymm0", "%ymm1"))
     assert function.blocks[0][0] == expected

@@ -111,12 +111,8 @@ def machine_tree_features(inputs: ProgramInputs) -> Float32[np.ndarray, "P F"]:
     Raises:
         TrainingError: see `with_code`, or the code of a program was not read.
     """
-    levels = [target.codegen for target in inputs.targets]
-    keys = [(inputs.nests[nest], levels[target])
-            for nest, target in zip(inputs.nest.tolist(), inputs.target.tolist(), strict=True)
-            ] if inputs.nests else []  # fmt: skip
-    known = [inputs.machine.get(key) for key in keys]
-    missing = inputs.num_programs - sum(row is not None for row in known)
+    known = inputs.machine_code
+    missing = sum(row is None for row in known)
     if missing:
         raise TrainingError(
             f"trees on machine code read what a compiler made of programs, and of {missing} of "

@@ -67,7 +67,7 @@ class ProgramTrees(Predictor[ProgramExamples, ProgramInputs]):
     names: ClassVar[tuple[str, ...]]
     """Names of the columns of `features`."""
     config: ClassVar[BoostedConfig] = CONFIG
-    """What trees are grown by default."""
+    """Configuration by which trees are grown by default."""
 
     def __post_init__(self) -> None:
         self.check_fitted(self.trees is not None)

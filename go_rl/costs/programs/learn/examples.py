@@ -19,7 +19,12 @@ from go_rl.core import TrainingError
 from go_rl.costs.devices.device_features import CDMPP_FEATURES, device_numbers
 from go_rl.costs.learning.metrics import groups_of, least_of_group
 from go_rl.costs.programs.features import PackedAsts, compact_ast, pack_asts
-from go_rl.costs.programs.measure.data import MachineTable, ProgramData, ProgramTarget
+from go_rl.costs.programs.measure.data import (
+    MachineNumbers,
+    MachineTable,
+    ProgramData,
+    ProgramTarget,
+)
 from go_rl.costs.programs.nests import LoopNest, nest_to_json
 from go_rl.costs.programs.workloads import TensorTask
 
@@ -75,6 +80,15 @@ class ProgramInputs:
     def device_features(self) -> Float64[np.ndarray, "P D"]:
         """[P, D] features of each program's device."""
         return self.devices[self.target]
+
+    @property
+    def machine_code(self) -> list[MachineNumbers | None]:
+        """[P] numbers of each program's machine code; None: it was not read."""
+        if not self.nests:
+            return [None] * self.num_programs
+        levels = [target.codegen for target in self.targets]
+        pairs = zip(self.nest.tolist(), self.target.tolist(), strict=True)
+        return [self.machine.get((self.nests[nest], levels[target])) for nest, target in pairs]
 
     def take(self, which: Int[np.ndarray, "J"]) -> ProgramInputs:
         """Return some programs, in this order; tasks and targets keep their numbers."""

@@ -21,7 +21,7 @@ OPERAND = re.compile(r"[^,(]*(?:\([^)]*\)[^,(]*)*")
 
 
 @dataclass(frozen=True)
-class Instruction:
+class MachineInstruction:
     """One line; the last operand is written."""
 
     name: str
@@ -52,7 +52,7 @@ class MachineFunction:
     """One function."""
 
     name: str
-    blocks: tuple[tuple[Instruction, ...], ...]
+    blocks: tuple[tuple[MachineInstruction, ...], ...]
     flow: nx.DiGraph
     """Which block may follow which."""
 
@@ -77,7 +77,7 @@ class MachineFunction:
             block = self.dominators[block]
             yield block
 
-    def within(self, loop: MachineLoop) -> Iterator[Instruction]:
+    def within(self, loop: MachineLoop) -> Iterator[MachineInstruction]:
         """Yield the instructions of a loop."""
         for block in sorted(loop.blocks):
             yield from self.blocks[block]
@@ -95,7 +95,7 @@ class MachineFunction:
 def machine_functions(assembly: str) -> list[MachineFunction]:
     """Return the functions of an assembly in their order, without `WRAPPERS`."""
     names, found = set(FUNCTION.findall(assembly)), list[MachineFunction]()
-    lines: list[str | Instruction] | None = None
+    lines: list[str | MachineInstruction] | None = None
     name = ""
     for text in assembly.splitlines():
         line = text.partition(COMMENT)[0].strip()
@@ -113,14 +113,14 @@ def machine_functions(assembly: str) -> list[MachineFunction]:
     return found
 
 
-def _instruction(line: str) -> Instruction:
+def _instruction(line: str) -> MachineInstruction:
     name, _, rest = line.partition("\t" if "\t" in line else " ")
     operands = (part.strip() for part in OPERAND.findall(rest))
-    return Instruction(name, tuple(part for part in operands if part))
+    return MachineInstruction(name, tuple(part for part in operands if part))
 
 
-def _function(name: str, lines: Iterable[str | Instruction]) -> MachineFunction:
-    blocks: list[list[Instruction]] = [[]]
+def _function(name: str, lines: Iterable[str | MachineInstruction]) -> MachineFunction:
+    blocks: list[list[MachineInstruction]] = [[]]
     labels: dict[str, int] = {}
     for line in lines:
         ended = bool(blocks[-1]) and (isinstance(line, str) or _ends(blocks[-1][-1]))
@@ -133,7 +133,7 @@ def _function(name: str, lines: Iterable[str | Instruction]) -> MachineFunction:
     flow = nx.DiGraph()
     flow.add_nodes_from(range(len(blocks)))
     for i, block in enumerate(blocks):
-        last = block[-1] if block else Instruction("")
+        last = block[-1] if block else MachineInstruction("")
         if last.jumps and last.operands and last.operands[0] in labels:
             flow.add_edge(i, labels[last.operands[0]])
         if i + 1 < len(blocks) and last.name != JUMP and not last.name.startswith(RETURN):
@@ -141,7 +141,7 @@ def _function(name: str, lines: Iterable[str | Instruction]) -> MachineFunction:
     return MachineFunction(name, tuple(map(tuple, blocks)), flow)
 
 
-def _ends(last: Instruction) -> bool:
+def _ends(last: MachineInstruction) -> bool:
     return last.jumps or last.name.startswith(RETURN)
 
 

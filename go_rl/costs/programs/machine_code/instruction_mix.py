@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
-from go_rl.costs.programs.machine_code.assembly import Instruction
+from go_rl.costs.programs.machine_code.assembly import MachineInstruction
 
 LANES = {"%zmm": 16, "%ymm": 8, "%xmm": 4}
 """Elements of four bytes in a vector register, by how its name begins."""
@@ -30,7 +30,7 @@ accesses."""
 
 
 @lru_cache(1 << 16)
-def work_of(line: Instruction) -> dict[str, float]:
+def work_of(line: MachineInstruction) -> dict[str, float]:
     """Return the work of an instruction, by `WORK`; kinds that it has none of are left out."""
     found = {"instructions": 1.0}
     if line.jumps:
@@ -44,7 +44,7 @@ def work_of(line: Instruction) -> dict[str, float]:
     return found
 
 
-def is_vector(line: Instruction) -> bool:
+def is_vector(line: MachineInstruction) -> bool:
     """Return whether an instruction works on vector registers; without a ``v`` it is of a level
     below x86-64-v3."""
     return line.name.startswith("v") or any(
@@ -52,7 +52,7 @@ def is_vector(line: Instruction) -> bool:
     )
 
 
-def lanes(line: Instruction) -> int:
+def lanes(line: MachineInstruction) -> int:
     """Return the elements on which a vector instruction works."""
     if SCALAR.search(line.name):
         return 1
@@ -60,7 +60,7 @@ def lanes(line: Instruction) -> int:
     return next(widths, 1)
 
 
-def _vector(line: Instruction) -> dict[str, float]:
+def _vector(line: MachineInstruction) -> dict[str, float]:
     wide = lanes(line)
     scalar, many = ("scalar_", 1.0) if wide == 1 else ("", wide / NATIVE_LANES)
     if line.name.startswith(GATHERS):
@@ -78,12 +78,12 @@ def _vector(line: Instruction) -> dict[str, float]:
     return {}
 
 
-def _whole(line: Instruction) -> dict[str, float]:
+def _whole(line: MachineInstruction) -> dict[str, float]:
     divides = line.name.startswith(("div", "idiv"))
     return {"whole_numbers": 1.0, **({"whole_divisions": 1.0} if divides else {})}
 
 
-def _access(line: Instruction, stack: bool) -> dict[str, float]:
+def _access(line: MachineInstruction, stack: bool) -> dict[str, float]:
     writes = "(" in line.operands[-1] and not line.name.startswith(("cmp", "test"))
     found = {"writes" if writes else "reads": 1.0, **({"spills": 1.0} if stack else {})}
     if is_vector(line) and not stack:

@@ -10,12 +10,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from math import floor
-from typing import Literal
 
 from go_rl.costs.programs.machine_code.assembly import (
     JUMP,
-    Instruction,
     MachineFunction,
+    MachineInstruction,
     MachineLoop,
     register,
 )
@@ -27,7 +26,6 @@ BETWEEN = ("mov", "lea", "vmov", "vbroadcast", "vxor", "set")
 MOST = 1e8
 TWICE = 2
 """Iterations of a loop that ends when a bit is no longer set."""
-Kind = Literal["of", "to"]
 
 
 def iterations(function: MachineFunction, loop: MachineLoop) -> int | None:
@@ -103,7 +101,7 @@ def _names(function: MachineFunction, loop: MachineLoop, counter: str) -> dict[s
             return found
 
 
-def _carries(line: Instruction) -> bool:
+def _carries(line: MachineInstruction) -> bool:
     """Whether an instruction moves a whole number between registers and the stack."""
     if len(line.operands) != 2 or line.operands[0].startswith("$"):
         return False
@@ -112,11 +110,11 @@ def _carries(line: Instruction) -> bool:
 
 
 def _step(function: MachineFunction, loop: MachineLoop, name: str) -> int:
-    """What the loop adds to a register or place; 0: nothing that is constant."""
+    """Constant that the loop adds to a register or place; 0: there is none."""
     return sum(_moved(line) for line in function.within(loop) if line.target == name)
 
 
-def _moved(line: Instruction) -> int:
+def _moved(line: MachineInstruction) -> int:
     first = line.operands[0]
     if line.name.startswith(("inc", "dec")):
         return 1 if line.name.startswith("inc") else -1
@@ -142,7 +140,7 @@ def _start(function: MachineFunction, loop: MachineLoop, name: str) -> int | Non
     return None
 
 
-def _earlier(function: MachineFunction, loop: MachineLoop) -> Iterator[Instruction]:
+def _earlier(function: MachineFunction, loop: MachineLoop) -> Iterator[MachineInstruction]:
     """Instructions that have run before the loop, the latest first."""
     for block in function.before(loop.header):
         yield from reversed(function.blocks[block])

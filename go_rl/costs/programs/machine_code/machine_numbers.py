@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from math import log2
 
 from go_rl.costs.programs.machine_code.assembly import (
-    Instruction,
     MachineFunction,
+    MachineInstruction,
     MachineLoop,
     machine_functions,
 )
@@ -132,7 +132,7 @@ def _innermost(function: MachineFunction, loop: MachineLoop, runs: float, count:
     return Innermost(runs, count, _work(lines), max(waits.values(), default=0), forwarded)
 
 
-def _accumulates(line: Instruction) -> bool:
+def _accumulates(line: MachineInstruction) -> bool:
     if FUSED.match(line.name):
         return True
     if not ARITHMETIC.match(line.name):
@@ -140,7 +140,7 @@ def _accumulates(line: Instruction) -> bool:
     return not line.name.startswith("v") or line.operands[-1] in line.operands[:-1]
 
 
-def _work(lines: Iterable[Instruction]) -> Work:
+def _work(lines: Iterable[MachineInstruction]) -> Work:
     found = Work(float)
     for line in lines:
         for name, count in work_of(line).items():

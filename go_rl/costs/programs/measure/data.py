@@ -30,8 +30,10 @@ from go_rl.runtime.records import RECORDS, Record, RecordStore
 
 ROWS = ("task", "target", "draw", "nest", "trace", "seconds", "spread", "away")
 """Arrays of one number a measurement."""
-MachineTable = Mapping[tuple[str, str], Sequence[float] | Float32[np.ndarray, "numbers"]]
-"""Numbers of machine code (`MACHINE_NAMES`), by loop nest (JSON) and level of x86-64."""
+MachineNumbers = Sequence[float] | Float32[np.ndarray, "numbers"]
+"""Numbers of a program's machine code (`MACHINE_NAMES`)."""
+MachineTable = Mapping[tuple[str, str], MachineNumbers]
+"""The same of several, by loop nest (JSON) and level of x86-64."""
 FEW_CALLS = 60
 """Timed calls below which their median counts."""
 

@@ -178,19 +178,20 @@ def _data(manifest: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> Prog
     first = np.concatenate([[0], np.cumsum(arrays["leaves"], dtype=np.int64)])
     values, kind = arrays["values"], _least_type(len(arrays["values"]))
     number = np.frombuffer(_unpacked(arrays["vectors"]), kind).reshape(-1, int(first[-1])).T
+    nests = tuple(_unpacked(arrays["nests"]).decode().split("\n"))
     return ProgramData(
         name=manifest["name"],
         tasks=tuple(TensorTask.from_json(text) for text in manifest["tasks"]),
         networks=tuple(tuple(some) for some in manifest["networks"]),
         targets=tuple(ProgramTarget(*each) for each in manifest["targets"]),
-        nests=tuple(_unpacked(arrays["nests"]).decode().split("\n")),
+        nests=nests,
         traces=tuple(_unpacked(arrays["traces"]).decode().split("\0")),
         asts=PackedAsts(
             np.ascontiguousarray(values[number]), arrays["ordering"].astype(np.int64), first
         ),
         failures=manifest["failures"],
         provenance=manifest["provenance"],
-        machine=_machine_table(arrays),
+        machine=_machine_table(arrays, nests),
         **_rows(arrays),
     )
 
@@ -211,10 +212,9 @@ def _machine_arrays(data: ProgramData) -> dict[str, np.ndarray]:
     }
 
 
-def _machine_table(arrays: Mapping[str, np.ndarray]) -> MachineTable:
+def _machine_table(arrays: Mapping[str, np.ndarray], nests: tuple[str, ...]) -> MachineTable:
     if "machine" not in arrays:
         return {}
-    nests = _unpacked(arrays["nests"]).decode().split("\n")
     nest, levels = arrays["machine_nest"].tolist(), list[str](CODEGEN)
     numbers = np.frombuffer(_unpacked(arrays["machine"]), np.float16).reshape(-1, len(nest))
     rows = zip(nest, arrays["machine_level"].tolist(), numbers.T.astype(np.float32), strict=True)

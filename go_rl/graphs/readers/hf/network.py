@@ -56,7 +56,7 @@ NOTHING = Held()
 
 @dataclass(frozen=True)
 class Counted:
-    """What of an operator is counted otherwise than its operands and result say."""
+    """Parts of an operator that are counted otherwise than its operands and result say."""
 
     num_bytes: float | None = None
     """Read and written; None: all operands and the result."""
