@@ -7,7 +7,9 @@ OUT gets, part by part, each ended when its share of the seconds is spent:
 - ``operators/KIND.csv.gz``: operators of the kinds of NeuSight's tables in float32, their sizes
   drawn anew, as ``go-rl train operators`` reads them;
 - ``networks.json``: milliseconds of each network, eager and replayed as one CUDA graph, by type;
-- ``typed/TYPE/KIND.csv.gz``: other operators, each in all types.
+- ``typed/TYPE/KIND.csv.gz``: other operators, each in all types;
+- ``half/TYPE/KIND.csv.gz``: those of networks in 16-bit types: of aligned sizes, of few rows;
+- ``more/TYPE/KIND.csv.gz``: kinds that NeuSight's tables do not have, fused attention among them.
 
 What is measured is alone on the machine. ``--tiny`` tries all parts on a processor.
 """
@@ -27,6 +29,8 @@ import torch
 
 sys.path.insert(0, str(Path(__file__).parent))
 from network_times import networks
+from networks import FUSED
+from new_kinds import new_kinds
 from operator_cases import Case, cases
 from tables import Tables
 from timing import (
@@ -40,8 +44,9 @@ from timing import (
 
 TINY = 1e-5
 """Share of the largest sizes on a processor."""
-MULTIPLES = (1, 8, 64)
+MULTIPLES, ALIGNED = (1, 8, 64), (1, 8, 64, 64)
 """Multiples of which sizes are in other types: tensor cores read aligned rows only."""
+PRODUCTS = ("bmm", "linear", "conv")
 FLUSH = 15.0
 """Seconds after which tables are written again."""
 
@@ -108,23 +113,45 @@ def host(options: Options, until: float) -> None:
 
 def operators(options: Options, until: float) -> None:
     """Operators one by one in float32."""
-    _time_all(options, cases(random.Random(0), options.limit), ("float32",), "operators", until)
+    drawn = _in(("float32",), cases(random.Random(0), options.limit))
+    _time_all(options, drawn, "operators", until)
 
 
 def typed(options: Options, until: float) -> None:
     """Other operators, each in every type."""
-    _time_all(
-        options, cases(random.Random(1), options.limit, MULTIPLES), TYPES, "typed/{type}", until
-    )
+    drawn = _in(TYPES, cases(random.Random(1), options.limit, MULTIPLES))
+    _time_all(options, drawn, "typed/{type}", until)
+
+
+def half(options: Options, until: float) -> None:
+    """Operators of networks in bfloat16, products in TF32 too, every fourth in float16."""
+    rng = random.Random(4)
+
+    def typed() -> Iterator[tuple[Case, tuple[str, ...]]]:
+        for case in cases(random.Random(3), options.limit, ALIGNED, few_rows=True):
+            tf32 = ("tf32",) * (case.kind in PRODUCTS)
+            yield case, ("bfloat16", *tf32, *("float16",) * (rng.random() < 0.25))
+
+    _time_all(options, typed(), "half/{type}", until)
+
+
+def more(options: Options, until: float) -> None:
+    """Operators of further kinds in float32 and bfloat16."""
+    drawn = _in(("float32", "bfloat16"), new_kinds(random.Random(5), options.limit))
+    _time_all(options, drawn, "more/{type}", until)
+
+
+def _in(types: tuple[str, ...], drawn: Iterator[Case]) -> Iterator[tuple[Case, tuple[str, ...]]]:
+    return ((case, types) for case in drawn)
 
 
 def _time_all(
-    options: Options, drawn: Iterator[Case], types: tuple[str, ...], folder: str, until: float
+    options: Options, drawn: Iterator[tuple[Case, tuple[str, ...]]], folder: str, until: float
 ) -> None:
-    """Time operators in all types and write a table for each type and kind."""
-    tables = {each: Tables(options.out / folder.format(type=each)) for each in types}
+    """Time operators in their types and write a table for each type and kind."""
+    tables = {each: Tables(options.out / folder.format(type=each)) for each in TYPES}
     device, written = options.facts["gpu"], time.time()
-    for case in drawn:
+    for case, types in drawn:
         if time.time() > until:
             break
         for each in types:
@@ -157,6 +184,15 @@ def whole_networks(options: Options, until: float) -> None:
     networks(options.names, write, until)
 
 
+def fused_networks(options: Options, until: float) -> None:
+    """The same of networks with fused attention, and of some that decode."""
+
+    def write(rows: list[dict[str, Any]]) -> None:
+        _write(options, "fused_networks.json", {"rows": rows})
+
+    networks(list(FUSED), write, until)
+
+
 def _write(options: Options, name: str, document: dict[str, Any]) -> None:
     (options.out / name).write_text(json.dumps({**options.facts, **document}, indent=1))
 
@@ -166,6 +202,9 @@ PARTS: dict[str, tuple[float, Callable[[Options, float], None]]] = {
     "operators": (90, operators),
     "networks": (90, whole_networks),
     "typed": (80, typed),
+    "half": (205, half),
+    "more": (215, more),
+    "fused": (45, fused_networks),
 }
 """Parts in the order in which they run: share of the seconds, and what measures."""
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
-from networks import NETWORKS, Built
+from networks import FUSED, NETWORKS, Built
 from timing import DEVICE, TYPES, as_graph, set_type, spread
 
 Row = dict[str, Any]
@@ -22,7 +22,7 @@ def networks(names: Sequence[str], write: Callable[[list[Row]], None], until: fl
             print("no time is left for", name, flush=True)
             continue
         try:
-            model, inputs = on_device(NETWORKS[name])
+            model, inputs = on_device((NETWORKS | FUSED)[name])
         except Exception as error:
             rows.append({"network": name, "error": _said(error)})
             print(rows[-1], flush=True)

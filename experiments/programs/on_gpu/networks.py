@@ -33,7 +33,9 @@ def _vision(name: str, batch: int, side: int = 224) -> Callable[[], Built]:
     return build
 
 
-def _language(name: str, batch: int, length: int, **config: Any) -> Callable[[], Built]:
+def _language(
+    name: str, batch: int, length: int, attention: str = "eager", **config: Any
+) -> Callable[[], Built]:
     """A model of transformers by its class, with the sizes of a published one."""
 
     def build() -> Built:
@@ -41,7 +43,7 @@ def _language(name: str, batch: int, length: int, **config: Any) -> Callable[[],
 
         model_class = getattr(transformers, name)
         options: dict[str, Any] = {"use_cache": False} if "GPT2" in name or "Llama" in name else {}
-        settings = model_class.config_class(**config, attn_implementation="eager")
+        settings = model_class.config_class(**config, attn_implementation=attention)
         model = FirstOutput(model_class(settings), "input_ids", **options)
         return model, (torch.randint(0, 1000, (batch, length)),)
 
@@ -91,6 +93,70 @@ def _recommender(batch: int) -> Callable[[], Built]:
     return build
 
 
+class DecoderLayer(torch.nn.Module):
+    """Layer of Llama for one token, whose keys and values are concatenated to those before."""
+
+    def __init__(
+        self, width: int, heads: int, kept: int, inner: int, past: int, batch: int
+    ) -> None:
+        super().__init__()
+        nn, self.depth = torch.nn, width // heads
+        self.norms = nn.ModuleList(nn.RMSNorm(width) for _ in range(2))
+        self.query, self.out = (nn.Linear(width, width, bias=False) for _ in range(2))
+        self.key, self.value = (nn.Linear(width, kept * self.depth, bias=False) for _ in range(2))
+        self.gate, self.up = (nn.Linear(width, inner, bias=False) for _ in range(2))
+        self.down = nn.Linear(inner, width, bias=False)
+        for name in ("keys", "values"):
+            self.register_buffer(name, torch.randn(batch, kept, past, self.depth))
+        for name in ("cos", "sin"):
+            self.register_buffer(name, torch.randn(self.depth))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        """Return [batch, 1, width]."""
+        near = self.norms[0](x)
+        query, key, value = (
+            each(near).unflatten(-1, (-1, self.depth)).transpose(1, 2)
+            for each in (self.query, self.key, self.value)
+        )
+        keys = torch.cat([self.keys, self._turned(key)], 2)
+        values = torch.cat([self.values, value], 2)
+        seen = torch.nn.functional.scaled_dot_product_attention(
+            self._turned(query), keys, values, enable_gqa=True
+        )
+        x = x + self.out(seen.transpose(1, 2).flatten(2))
+        near = self.norms[1](x)
+        return x + self.down(torch.nn.functional.silu(self.gate(near)) * self.up(near))
+
+    def _turned(self, x: torch.Tensor) -> torch.Tensor:
+        """Rotary position."""
+        one, two = x.chunk(2, -1)
+        return x * self.cos + torch.cat([-two, one], -1) * self.sin
+
+
+class Decoder(torch.nn.Module):
+    """Llama of eight layers that decodes one token."""
+
+    def __init__(self, batch: int, past: int) -> None:
+        super().__init__()
+        self.embedding = torch.nn.Embedding(32_000, 2048)
+        self.layers = torch.nn.Sequential(
+            *(DecoderLayer(2048, 32, 8, 8192, past, batch) for _ in range(8))
+        )
+        self.norm = torch.nn.RMSNorm(2048)
+        self.head = torch.nn.Linear(2048, 32_000, bias=False)
+
+    def forward(self, token: torch.Tensor) -> torch.Tensor:
+        """Return logits [batch, 1, vocabulary]."""
+        return self.head(self.norm(self.layers(self.embedding(token))))
+
+
+def _decoder(batch: int, past: int) -> Callable[[], Built]:
+    def build() -> Built:
+        return Decoder(batch, past), (torch.randint(0, 32_000, (batch, 1)),)
+
+    return build
+
+
 BERT_LARGE = {"hidden_size": 1024, "num_hidden_layers": 24, "num_attention_heads": 16,
               "intermediate_size": 4096}  # fmt: skip
 LLAMA = {"hidden_size": 2048, "num_hidden_layers": 8, "num_attention_heads": 32,
@@ -113,3 +179,12 @@ NETWORKS: dict[str, Callable[[], Built]] = {
     "dlrm-b2048": _recommender(2048),
 }
 """Builders by name; attention in pieces."""
+FUSED: dict[str, Callable[[], Built]] = {
+    "bert-large-b8-s512-fused": _language("BertModel", 8, 512, "sdpa", **BERT_LARGE),
+    "gpt2-b4-s512-fused": _language("GPT2LMHeadModel", 4, 512, "sdpa"),
+    "llama-8-layers-b1-s512-fused": _language("LlamaForCausalLM", 1, 512, "sdpa", **LLAMA),
+    "llama-decoding-b1-past512": _decoder(1, 512),
+    "llama-decoding-b32-past1024": _decoder(32, 1024),
+    "llama-decoding-b8-past8192": _decoder(8, 8192),
+}
+"""Builders with fused attention, the last three of one token with a cache."""

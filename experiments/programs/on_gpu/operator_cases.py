@@ -37,7 +37,8 @@ def drawn(rng: random.Random, low: int, high: int) -> int:
     return round(low * (high / low) ** rng.random())
 
 
-def _up(number: int, step: int) -> int:
+def rounded_up(number: int, step: int) -> int:
+    """Return the next multiple of a step."""
     return -(-number // step) * step
 
 
@@ -46,27 +47,37 @@ def random_tensor(*shape: int, dtype: torch.dtype) -> torch.Tensor:
     return torch.randn(*shape, device=DEVICE, dtype=dtype)
 
 
-def cases(rng: random.Random, limit: float, multiples: Sequence[int] = (1,)) -> Iterator[Case]:
-    """Yield operators without end; ``limit``: share of the largest sizes; ``multiples``: what rows,
-    columns, widths and channels are multiples of, one drawn for each round."""
+def cases(
+    rng: random.Random, limit: float, multiples: Sequence[int] = (1,), *, few_rows: bool = False
+) -> Iterator[Case]:
+    """Yield operators without end.
+
+    Args:
+        rng: random numbers.
+        limit: share of the largest sizes.
+        multiples: what rows, columns, widths and channels are multiples of, one drawn for each
+            round.
+        few_rows: whether every fifth linear layer has 1 to 64 rows, as in decoding.
+    """
     while True:
         step = rng.choice(multiples) if len(multiples) > 1 else multiples[0]
-        b, m, n, k = drawn(rng, 1, 256), *(_up(drawn(rng, 8, 4096), step) for _ in range(3))
+        b, m, n, k = drawn(rng, 1, 256), *(rounded_up(drawn(rng, 8, 4096), step) for _ in range(3))
         if b * (m * k + k * n + m * n) < 4e8 * limit and b * m * n * k < 2e12 * limit:
             sizes = {"batch": b, "rows": m, "depth": k, "columns": n}
             yield Case("bmm", sizes, partial(_bmm, sizes))
-        m, n, k = (_up(drawn(rng, 8, 16384), step) for _ in range(3))
+        m, n, k = (rounded_up(drawn(rng, 8, 16384), step) for _ in range(3))
+        m = drawn(rng, 1, 64) if few_rows and rng.random() < 0.2 else m
         if m * k + k * n + m * n < 4e8 * limit:
             sizes = {"batch": 1, "rows": m, "depth": k, "columns": n}
             yield Case("linear", sizes, partial(_linear, sizes))
-        b, h = drawn(rng, 64, 16384), _up(drawn(rng, 64, 8192), step)
+        b, h = drawn(rng, 64, 16384), rounded_up(drawn(rng, 64, 8192), step)
         if b * h < 1.5e8 * limit:
             sizes = {"batch": b, "width": h}
             for name in rng.sample(sorted(ELEMENTWISE), 3):
                 yield Case(name, sizes, partial(_elementwise, name, sizes))
             yield Case("softmax", sizes, partial(_softmax, sizes))
             yield Case("ln", sizes, partial(_layer_norm, sizes))
-        b, ci, co = drawn(rng, 1, 64), *(_up(drawn(rng, low, 1024), step) for low in (3, 8))
+        b, ci, co = drawn(rng, 1, 64), *(rounded_up(drawn(rng, low, 1024), step) for low in (3, 8))
         side = drawn(rng, 7, 224)
         size, stride = rng.choice((1, 3, 3, 5, 7)), rng.choice((1, 1, 2))
         flops = b * side**2 * ci * co * size**2

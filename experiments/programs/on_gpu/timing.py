@@ -16,7 +16,9 @@ Call = Callable[[], Any]
 TYPES = ("float32", "tf32", "float16", "bfloat16")
 REPEATS, WARM = 15, 3
 IN_GRAPH = 20
-"""Calls of one graph."""
+"""Calls of one graph, at most."""
+GRAPH_MS = 8.0
+"""Milliseconds of a graph, if two calls are not longer."""
 LONG_MS = 20.0
 """Milliseconds from which on a call is not repeated in a graph: the launch hardly counts."""
 HAS_GPU = torch.cuda.is_available()
@@ -64,12 +66,13 @@ def alone_and_in_graph(call: Call) -> tuple[float, float]:
     """Return milliseconds between two events around one call, the host's launch included, and of
     one call among twenty of one CUDA graph, which no launch holds up."""
     alone = spread(call, 7)["ms"]
+    calls = min(IN_GRAPH, max(2, round(GRAPH_MS / alone)))
 
     def many() -> None:
-        for _ in range(IN_GRAPH):
+        for _ in range(calls):
             call()
 
-    return alone, spread(graphed(many), 3)["ms"] / IN_GRAPH if alone < LONG_MS else alone
+    return alone, spread(graphed(many, 1), 3)["ms"] / calls if alone < LONG_MS else alone
 
 
 def synchronize() -> None:
@@ -78,14 +81,14 @@ def synchronize() -> None:
         torch.cuda.synchronize()
 
 
-def graphed(call: Call) -> Call:
+def graphed(call: Call, warm: int = WARM) -> Call:
     """Return the replay of a call as one CUDA graph: no host between launches."""
     if not HAS_GPU:
         return call
     side = torch.cuda.Stream()
     side.wait_stream(torch.cuda.current_stream())
     with torch.cuda.stream(side):
-        for _ in range(3):
+        for _ in range(warm):
             call()
     torch.cuda.current_stream().wait_stream(side)
     graph = torch.cuda.CUDAGraph()
