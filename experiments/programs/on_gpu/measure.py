@@ -60,6 +60,8 @@ class Options(NamedTuple):
     """Share of the largest sizes."""
     names: list[str]
     """Networks; all where none is named."""
+    seed: int
+    """Seed of the sizes of ``half`` and ``more``."""
 
 
 def main() -> None:
@@ -70,12 +72,14 @@ def main() -> None:
     parser.add_argument("--parts", nargs="*", default=list(PARTS), choices=list(PARTS))
     parser.add_argument("--networks", nargs="*", default=[])
     parser.add_argument("--tiny", action="store_true")
+    parser.add_argument("--seed", type=int, default=0, help="of the sizes of half and more")
     given = parser.parse_args()
     if not (HAS_GPU or given.tiny):
         parser.error("PyTorch sees no GPU here; --tiny tries the script on a processor")
     given.out.mkdir(parents=True, exist_ok=True)
     torch.backends.cudnn.benchmark = False
-    options = Options(given.out, _facts(), TINY if given.tiny else 1.0, given.networks)
+    limit = TINY if given.tiny else 1.0
+    options = Options(given.out, _facts(), limit, given.networks, given.seed)
     print(options.facts, flush=True)
     began, whole = time.time(), sum(PARTS[each][0] for each in given.parts)
     until = began
@@ -125,10 +129,12 @@ def typed(options: Options, until: float) -> None:
 
 def half(options: Options, until: float) -> None:
     """Operators of networks in bfloat16, products in TF32 too, every fourth in float16."""
-    rng = random.Random(4)
+    rng = random.Random(4 + 10 * options.seed)
 
     def typed() -> Iterator[tuple[Case, tuple[str, ...]]]:
-        for case in cases(random.Random(3), options.limit, ALIGNED, few_rows=True):
+        for case in cases(
+            random.Random(3 + 10 * options.seed), options.limit, ALIGNED, few_rows=True
+        ):
             tf32 = ("tf32",) * (case.kind in PRODUCTS)
             yield case, ("bfloat16", *tf32, *("float16",) * (rng.random() < 0.25))
 
@@ -137,7 +143,9 @@ def half(options: Options, until: float) -> None:
 
 def more(options: Options, until: float) -> None:
     """Operators of further kinds in float32 and bfloat16."""
-    drawn = _in(("float32", "bfloat16"), new_kinds(random.Random(5), options.limit))
+    drawn = _in(
+        ("float32", "bfloat16"), new_kinds(random.Random(5 + 10 * options.seed), options.limit)
+    )
     _time_all(options, drawn, "more/{type}", until)
 
 

@@ -23,8 +23,8 @@ LARGEST = 2e8
 
 
 def new_kinds(rng: random.Random, limit: float) -> Iterator[Case]:
-    """Yield operators without end, one of each kind in turn and three of attention; ``limit``: share of the largest
-    sizes."""
+    """Yield operators without end, one of each kind in turn and three of attention; ``limit``:
+    share of the largest sizes."""
     while True:
         for kind, (draw, make) in KINDS.items():
             sizes = draw(rng)
