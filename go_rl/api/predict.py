@@ -160,7 +160,11 @@ class PredictOptions:
     data sheet, else of the usual host; for all devices 26."""
     element_type: str | None = None
     """Prices the network as if its floating-point tensors were of this type: bfloat16, float16,
-    float8, int8 or float32. Default: those that it has; of a table float32."""
+    float8, int8, float32, or tf32, in which products of float32 tensors are computed. Default:
+    those that it has; of a table float32."""
+    fused_attention: bool = False
+    """Prices attention of which the network has the pieces (product, softmax, product) as the one
+    kernel that a library has for it, as PyTorch's scaled_dot_product_attention launches."""
 
     def __post_init__(self) -> None:
         if self.fusion not in FUSIONS:
@@ -326,7 +330,7 @@ def _launches(
     graph = graph_of(model, **given)
     if chosen.element_type is not None:
         graph = retyped(graph, chosen.element_type)
-    eager = eager_launches(graph)
+    eager = eager_launches(graph, fuses_attention=chosen.fused_attention)
     return eager if chosen.fusion == "none" else fused_launches(eager)
 
 
@@ -338,13 +342,14 @@ def _table(
     from go_rl.costs.devices import assumed
     from go_rl.costs.operators.examples import OperatorInputs
     from go_rl.costs.operators.launches.launch_prices import scaled_types
-    from go_rl.costs.operators.type_rates import in_other_types, type_rates
+    from go_rl.costs.operators.type_rates import type_rates
 
     types = np.full(len(rows), element or ElementType.FLOAT32, np.int8)
     rates = type_rates(types, dict(rates_of(sheet.name)))
     answer = learned.interval(OperatorInputs(rows, (sheet,), np.zeros(len(rows), np.int64), rates))
-    unlike = answer.unlike | in_other_types(types)
-    each = zip(rows.op.tolist(), *(1e3 * v for v in answer[:3]), unlike.tolist(), strict=True)
+    each = zip(
+        rows.op.tolist(), *(1e3 * v for v in answer[:3]), answer.unlike.tolist(), strict=True
+    )
     priced = tuple(
         OperatorLatency(op, float(mid), float(low), float(high), unlike)
         for op, mid, low, high, unlike in each

@@ -29,6 +29,8 @@ class ElementType(IntEnum):
     BOOL = 12
     COMPLEX128 = 13
     COMPLEX64 = 14
+    TF32 = 15
+    """Elements of 32 bits whose products are computed of their first 19."""
 
     @property
     def label(self) -> str:
@@ -44,7 +46,7 @@ class ElementType(IntEnum):
     @property
     def is_float(self) -> bool:
         """Whether its numbers have a fraction."""
-        return self.name.startswith(("FLOAT", "BFLOAT", "COMPLEX"))
+        return self.name.startswith(("FLOAT", "BFLOAT", "TF", "COMPLEX"))
 
 
 _WORDS = {
@@ -55,7 +57,7 @@ _WORDS = {
 """Names without a number of bits, and one that means another type than its bits say."""
 _FAMILIES = {
     "bfloat": "BFLOAT", "bf": "BFLOAT", "float": "FLOAT", "fp": "FLOAT", "f": "FLOAT",
-    "complex": "COMPLEX", "c": "COMPLEX",
+    "complex": "COMPLEX", "c": "COMPLEX", "tf": "TF",
     **dict.fromkeys(("uint", "int", "ui", "i", "u", "s"), "INT"),
 }  # fmt: skip
 _NAME = re.compile(f"({'|'.join(_FAMILIES)})(\\d+)(?:_?e\\d+m\\d+\\w*)?")

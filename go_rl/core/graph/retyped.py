@@ -10,7 +10,7 @@ from go_rl.core.errors import GraphError, nearest
 from go_rl.core.graph.element_type import ElementType, element_type
 from go_rl.core.graph.op_graph import OpGraph
 
-REPLACED = (ElementType.FLOAT32, ElementType.BFLOAT16, ElementType.FLOAT16)
+REPLACED = (ElementType.FLOAT32, ElementType.TF32, ElementType.BFLOAT16, ElementType.FLOAT16)
 """Types whose tensors another type replaces; double precision stays, for it was asked for."""
 _CHOICES = (*REPLACED, ElementType.FLOAT8, ElementType.INT8)
 
@@ -37,7 +37,7 @@ def retyped(graph: OpGraph, name: str) -> OpGraph:
 
     Args:
         graph: whose source says in which types its nodes compute.
-        name: of the type: float32, bfloat16, float16, float8 or int8.
+        name: of the type: float32, tf32, bfloat16, float16, float8 or int8.
 
     Raises:
         GraphError: another type, or a graph that does not say in which it computes.

@@ -26,8 +26,10 @@ def _halves(rate: float, **others: float) -> dict[ElementType, float]:
     return {each: value * TERA for each, value in found.items()}
 
 
-_A100 = _halves(312.0, int8=624.0, int4=1248.0, float64=19.5, int32=19.5, int64=9.7, int16=19.5)
-_H100 = _halves(989.0, float8=1979.0, int8=1979.0, float64=67.0, int32=33.5, int64=16.7, int16=33.5)
+_A100 = _halves(312.0, tf32=156.0, int8=624.0, int4=1248.0, float64=19.5, int32=19.5, int64=9.7,
+               int16=19.5)  # fmt: skip
+_H100 = _halves(989.0, tf32=494.5, float8=1979.0, int8=1979.0, float64=67.0, int32=33.5,
+               int64=16.7, int16=33.5)  # fmt: skip
 _V100 = {ElementType.FLOAT16: 125 * TERA, ElementType.FLOAT64: 7.8 * TERA}
 _MI200 = _halves(181.0, int8=181.0, int4=181.0, float64=45.3)
 RATES: Mapping[str, Mapping[ElementType, float]] = {
@@ -39,18 +41,18 @@ RATES: Mapping[str, Mapping[ElementType, float]] = {
     "rtx-2080-ti": {ElementType.FLOAT16: 53.8 * TERA, ElementType.INT8: 215 * TERA,
                     ElementType.INT4: 430 * TERA, ElementType.FLOAT64: 0.42 * TERA},
     **dict.fromkeys(("a100", "a100-40gb", "a100-sxm-40gb", "a100-80gb", "a100-sxm-80gb"), _A100),
-    "a10": _halves(125.0, int8=250.0, int4=500.0, float64=0.976),
-    "a30": _halves(165.0, int8=330.0, int4=661.0, float64=10.3),
-    "a40": _halves(149.7, int8=299.3, int4=598.7, float64=0.585),
-    "a4000": _halves(76.7, int8=153.4, int4=306.7, float64=0.3),
-    "a6000": _halves(154.8, int8=309.7, int4=619.3, float64=0.605),
-    "rtx-3080": _halves(59.5, int8=238.0, int4=476.0, float64=0.465),
-    "rtx-3090": _halves(71.0, int8=284.0, int4=568.0, float64=0.556),
-    "l4": _halves(121.0, float8=242.5, int8=242.5, int4=485.0, float64=0.49),
-    "rtx-4090": _halves(165.2, float8=330.3, int8=660.6, int4=1321.2, float64=1.29),
+    "a10": _halves(125.0, tf32=62.5, int8=250.0, int4=500.0, float64=0.976),
+    "a30": _halves(165.0, tf32=82.0, int8=330.0, int4=661.0, float64=10.3),
+    "a40": _halves(149.7, tf32=74.8, int8=299.3, int4=598.7, float64=0.585),
+    "a4000": _halves(76.7, tf32=38.3, int8=153.4, int4=306.7, float64=0.3),
+    "a6000": _halves(154.8, tf32=77.4, int8=309.7, int4=619.3, float64=0.605),
+    "rtx-3080": _halves(59.5, tf32=29.8, int8=238.0, int4=476.0, float64=0.465),
+    "rtx-3090": _halves(71.0, tf32=35.6, int8=284.0, int4=568.0, float64=0.556),
+    "l4": _halves(121.0, tf32=60.5, float8=242.5, int8=242.5, int4=485.0, float64=0.49),
+    "rtx-4090": _halves(165.2, tf32=82.6, float8=330.3, int8=660.6, int4=1321.2, float64=1.29),
     **dict.fromkeys(("h100", "h200"), _H100),
-    "h100-pcie": _halves(756.0, float8=1513.0, int8=1513.0, float64=51.0, int32=25.6, int64=12.8,
-                         int16=25.6),
+    "h100-pcie": _halves(756.0, tf32=378.0, float8=1513.0, int8=1513.0, float64=51.0,
+                         int32=25.6, int64=12.8, int16=25.6),
     "mi100": {ElementType.FLOAT16: 184.6 * TERA, ElementType.BFLOAT16: 92.3 * TERA,
               ElementType.INT8: 184.6 * TERA, ElementType.FLOAT64: 11.5 * TERA},
     **dict.fromkeys(("mi210", "mi250"), _MI200),

@@ -1,4 +1,4 @@
 """Latency of single operators on GPUs of which only the data sheet is known."""
 
-GPU_WEIGHTS = "gpus-1.4"
+GPU_WEIGHTS = "gpus-1.5"
 """Weights that ship."""

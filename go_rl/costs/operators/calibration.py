@@ -18,9 +18,14 @@ import numpy as np
 from jaxtyping import Bool, Float64, Int
 
 from go_rl.costs.operators.examples import ERROR_GROUPS
-from go_rl.costs.operators.launches.launch_floor import SHARPNESS, with_floor
+from go_rl.costs.operators.launches.launch_floor import (
+    PRODUCT_SHARPNESS,
+    STREAM_SHARPNESS,
+    with_floor,
+)
 from go_rl.costs.operators.pricing import LogSeconds
 from go_rl.costs.operators.tables import PRODUCTS
+from go_rl.costs.operators.tables.operator_rows import ATTENTION
 
 FASTER_HOST, SLOWER_HOST = 2.5, 1.9
 """Factors by which a host that nobody measured may be faster or slower than the usual one. Of those
@@ -31,7 +36,8 @@ LENGTHS = np.array([1.5, 2.5])
 """Logarithms of the GPU's part over the floor that part short, middle and long operators."""
 REGIMES = len(LENGTHS) + 1
 CELLS = len(ERROR_GROUPS) * REGIMES
-EXPONENTS = np.array([SHARPNESS.get(group, SHARPNESS["streams"]) for group in ERROR_GROUPS])
+HEAVY = (*PRODUCTS, ATTENTION)
+EXPONENTS = np.where(np.isin(ERROR_GROUPS, HEAVY), PRODUCT_SHARPNESS, STREAM_SHARPNESS)
 ROWS = 0.9
 """Rows of a GPU that its half-width covers."""
 LIKE = 2.0
@@ -50,8 +56,8 @@ class Family(NamedTuple):
     usual one, which must not pay for GPUs on which they are not."""
 
 
-FAMILIES = (Family(slice(0, len(PRODUCTS)), 1.0), Family(slice(len(PRODUCTS), None), 0.95))
-"""Products come first in `ERROR_GROUPS`, then streams."""
+FAMILIES = (Family(slice(0, len(HEAVY)), 1.0), Family(slice(len(HEAVY), None), 0.95))
+"""Products and attention come first in `ERROR_GROUPS`, then streams."""
 HALF_WIDTHS = np.linspace(0.0, 2.5, 126)
 SCALES = np.arange(0.7, 2.51, 0.05)
 FEWEST = 20

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
-from jaxtyping import Bool, Float64, Int
+from jaxtyping import Float64, Int
 
 from go_rl.costs.devices import DataSheet
 from go_rl.costs.operators.architectures import (
@@ -14,16 +16,52 @@ from go_rl.costs.operators.architectures import (
     generation_of,
     power_ratio,
 )
+from go_rl.costs.operators.attention_model import AttentionInputs
 from go_rl.costs.operators.product_model import WINOGRAD, ProductInputs
 from go_rl.costs.operators.stream_model import StreamInputs
 from go_rl.costs.operators.tables import PRODUCTS, STREAMS, OperatorRows
-from go_rl.costs.operators.tables.operator_rows import CONV_KERNEL, CONV_STRIDE, NORMS
-from go_rl.costs.operators.type_rates import ALIGNED, RAGGED_RATE, TypeRates, narrowing
+from go_rl.costs.operators.tables.operator_rows import (
+    ATTENTION,
+    ATTENTION_SIZES,
+    CONV_KERNEL,
+    CONV_STRIDE,
+    MOVES,
+    NORMS,
+    STREAMED,
+)
+from go_rl.costs.operators.type_rates import ROW_BYTES, Precision, TypeRates
 
 STREAM_GROUP = "streams"
-GROUPS = (*PRODUCTS, STREAM_GROUP)
-"""Operators that share a model."""
-ERROR_GROUPS = (*PRODUCTS, "element-wise", *NORMS)
+
+
+class Group(NamedTuple):
+    """Operators that share a model and its parameters."""
+
+    ops: tuple[str, ...]
+    precision: Precision
+
+    @property
+    def is_stream(self) -> bool:
+        """Whether they are priced by `go_rl.costs.operators.stream_model`."""
+        return self.ops[0] in STREAMED
+
+    @property
+    def is_attention(self) -> bool:
+        """Whether they are priced by `go_rl.costs.operators.attention_model`."""
+        return self.ops == (ATTENTION,)
+
+
+_KINDS = {**{name: (name,) for name in (*PRODUCTS, ATTENTION)}, STREAM_GROUP: STREAMS,
+          "moves": MOVES}  # fmt: skip
+GROUPS: Mapping[str, Group] = {
+    **{name: Group(ops, Precision.FULL) for name, ops in _KINDS.items()},
+    **{f"{name} tf32": Group((name,), Precision.TF32) for name in PRODUCTS},
+    **{f"{name} half": Group(ops, Precision.HALF) for name, ops in _KINDS.items()},
+}
+"""By name, that of float32 first."""
+NEUSIGHT = ("bmm", "linear", "conv", STREAM_GROUP)
+"""Groups of which NeuSight's tables have several GPUs."""
+ERROR_GROUPS = (*PRODUCTS, ATTENTION, "element-wise", *NORMS)
 """Operators whose errors are stated, and intervals calibrated, together."""
 
 
@@ -52,9 +90,8 @@ class OperatorInputs:
         """Return the rows as they are priced: 1 × 1 convolutions on GPUs whose library has
         Winograd's, of which only 3 × 3 ones were measured, as the linear layers that they are."""
         rows = self.rows
-        linear = (
-            (rows.op == "conv") & (rows.sizes["kernel_size"] == 1) & (self.with_winograd() == 1)
-        )
+        measured = (self.with_winograd() == 0) | (self.precision() > Precision.FULL)
+        linear = (rows.op == "conv") & (rows.sizes["kernel_size"] == 1) & ~measured
         if not linear.any():
             return self
         batch, height, columns, depth = rows.products()
@@ -83,7 +120,7 @@ class OperatorInputs:
         return np.isin(self.generations(), WITH_WINOGRAD).astype(np.int64)
 
     def product_inputs(self) -> ProductInputs:
-        """Return what `product_model` reads; of `PRODUCTS` only."""
+        """Return what `go_rl.costs.operators.product_model` reads; of `PRODUCTS` only."""
         width = self._width()
         return ProductInputs(
             *self.rows.products(),
@@ -94,51 +131,70 @@ class OperatorInputs:
             clock=self.fields("clock_hz"),
             power_ratio=np.array([power_ratio(sheet) for sheet in self.devices])[self.device],
             peak_share=self._peak_share(),
+            ragged=self._ragged(),
         )
+
+    def attention_inputs(self) -> AttentionInputs:
+        """Return what `go_rl.costs.operators.attention_model` reads."""
+        width = self._width()
+        return AttentionInputs(
+            *(self.rows.sizes[name].astype(np.float64) for name in ATTENTION_SIZES),
+            flops=self._product_rate(),
+            bandwidth=self.fields("memory_bandwidth") / width,
+            l2=self.fields("l2_bytes") / width,
+            multiprocessors=self.fields("multiprocessors"),
+            clock=self.fields("clock_hz"),
+        )
+
+    def precision(self) -> Int[np.ndarray, "R"]:
+        """Return [R] `Precision` by which each row is priced: products in a type of which the
+        device states no rate are those of float32."""
+        if self.types is None:
+            return np.zeros(len(self.rows), np.int64)
+        without = self.rows.is_any((*PRODUCTS, ATTENTION)) & (self.types.rate <= 0)
+        return np.where(without, int(Precision.FULL), self.types.precision)
 
     def _product_rate(self) -> Float64[np.ndarray, "R"]:
         """[R] FLOP/s of products in the element types."""
         flops = self.fields("matrix_flops")
         if self.types is None:
             return flops
-        rate = self.types.rate * np.where(self._is_ragged(), RAGGED_RATE, 1.0)
-        return np.where(rate > 0, rate, flops)
+        return np.where(self.types.rate > 0, self.types.rate, flops)
 
-    def _is_ragged(self) -> Bool[np.ndarray, "R"]:
-        """[R] whether a product of matrices has rows that tensor cores cannot read as they are."""
+    def _ragged(self) -> Int[np.ndarray, "R"]:
+        """[R] 0: all rows of operands and results are such as tensor cores read, or the operator
+        does not use them; 1: they are not; 2: they have an odd number of elements."""
         _, _, columns, depth = self.rows.products()
-        return self.rows.is_any(("bmm", "linear")) & ((columns % ALIGNED + depth % ALIGNED) > 0)
-
-    def roofline_ratio(self) -> Float64[np.ndarray, "R"]:
-        """Return [R] what a roofline takes in the element types over what it takes in float32."""
-        streams = ~self.rows.is_any(PRODUCTS)
-        flops, moved = self.rows.flops(), self.rows.least_bytes() / self.fields("memory_bandwidth")
-        before = np.where(streams, 0.0, flops / self.fields("matrix_flops"))
-        after = np.where(streams, 0.0, flops / self._product_rate())
-        return np.maximum(after, moved * self._width()) / np.maximum(before, moved)
+        convolved = self.rows.is_any(("conv", "grouped"))
+        depth = np.where(convolved, self.rows.sizes["input_channel"], depth)
+        step = ROW_BYTES / (4 * self._width())
+        found = np.where((columns % step + depth % step) > 0, 1, 0)
+        found = np.where((columns % 2 + depth % 2) > 0, 2, found)
+        return np.where(self.precision() > Precision.FULL, found, 0)
 
     def _width(self) -> Float64[np.ndarray, "R"] | float:
-        """[R] width of an element over that of float32, as far as the operator gains by it."""
-        if self.types is None:
-            return 1.0
-        return self.types.width ** narrowing(self.rows)
+        """[R] width of an element over that of float32."""
+        return 1.0 if self.types is None else self.types.width
 
     def _peak_share(self) -> Float64[np.ndarray, "R"]:
         """Winograd's convolutions do with fewer multiplications, if the library has them and kernel
         and stride are those for which it does."""
         size = self.rows.sizes
         small = (size["kernel_size"] == CONV_KERNEL) & (size["stride"] == CONV_STRIDE)
-        small &= self.with_winograd() == 1
+        small &= (self.with_winograd() == 1) & (self.precision() == Precision.FULL)
         saved = np.where(small, WINOGRAD, 1.0)
         return np.where(self.rows.op == "conv", saved * CONV_SLACK, 1.0)
 
     def stream_inputs(self) -> StreamInputs:
-        """Return what `stream_model` reads; of `STREAMS` only."""
+        """Return what `go_rl.costs.operators.stream_model` reads; of `STREAMED` only."""
+        rows, length = self.rows.stream_rows()
         return StreamInputs(
-            op=np.searchsorted(np.array(STREAMS), self.rows.op),
+            op=np.array([STREAMED.index(op) for op in self.rows.op.tolist()], np.int64),
             bytes=self.rows.streamed_bytes() * self._width(),
-            rows=self.rows.sizes["batch"].astype(np.float64),
-            length=self.rows.sizes["width"].astype(np.float64),
+            rows=rows,
+            length=length,
+            window=self.rows.window_elements(),
+            ragged=(length * 4 * self._width() % ROW_BYTES > 0).astype(np.int64),
             bandwidth=self.fields("memory_bandwidth"),
             l2=self.fields("l2_bytes"),
             multiprocessors=self.fields("multiprocessors"),
@@ -148,7 +204,11 @@ class OperatorInputs:
 
     def in_group(self, group: str) -> np.ndarray:
         """Return the rows of one of `GROUPS`."""
-        return np.flatnonzero(self.rows.is_any(STREAMS if group == STREAM_GROUP else (group,)))
+        precision = self.precision()
+        streamed = self.rows.is_any(STREAMED) & (precision == Precision.TF32)
+        precision = np.where(streamed, int(Precision.FULL), precision)
+        ops, own = GROUPS[group]
+        return np.flatnonzero(self.rows.is_any(ops) & (precision == own))
 
 
 def error_groups(rows: OperatorRows) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""Learning the parameters of `product_model` and `stream_model` from the measurements of all GPUs.
+"""Learning the parameters of all models of operators from the measurements of all GPUs.
 
 Any of the GPUs can be left out: their rows then weigh nothing, so that one compiled program serves
 all fits of a group.
@@ -16,10 +16,14 @@ import numpy as np
 import optax
 
 from go_rl.core import TrainingError
-from go_rl.costs.operators import product_model, stream_model
+from go_rl.costs.operators import attention_model, product_model, stream_model
 from go_rl.costs.operators.conv_residuals import fit_residuals
-from go_rl.costs.operators.examples import STREAM_GROUP, OperatorExamples
-from go_rl.costs.operators.launches.launch_floor import SHARPNESS, with_floor
+from go_rl.costs.operators.examples import GROUPS, Group, OperatorExamples, OperatorInputs
+from go_rl.costs.operators.launches.launch_floor import (
+    PRODUCT_SHARPNESS,
+    STREAM_SHARPNESS,
+    with_floor,
+)
 from go_rl.costs.operators.launches.launch_replay import BETWEEN_KERNELS
 from go_rl.costs.operators.pooled_params import SPLITS, Arrays, initial_params, of_measured
 
@@ -49,7 +53,7 @@ class FitData(NamedTuple):
     """``R`` measured rows of one group."""
 
     x: Any
-    """`ProductInputs` or `StreamInputs`."""
+    """`ProductInputs`, `AttentionInputs` or `StreamInputs`."""
     place: Any
     """[R] index of the GPU."""
     generation: Any
@@ -79,12 +83,13 @@ def fit_pooled(
         updates: of the parameters.
         left_out: indices of GPUs whose rows teach nothing.
     """
-    is_stream = group == STREAM_GROUP
-    inputs = examples.inputs
-    x = inputs.stream_inputs() if is_stream else inputs.product_inputs()
-    numbers = [jnp.asarray(each, jnp.float32) for each in x]
-    if is_stream:
-        numbers[0] = jnp.asarray(x[0], jnp.int32)
+    own, inputs = GROUPS[group], examples.inputs
+    x = _model_inputs(own, inputs)
+    whole = [np.issubdtype(each.dtype, np.integer) for each in x]
+    numbers = [
+        jnp.asarray(each, jnp.int32 if is_whole else jnp.float32)
+        for each, is_whole in zip(x, whole, strict=True)
+    ]
     start = initial_params(group, len(inputs.devices))
     has_graph = np.isfinite(examples.in_graph)
     data = FitData(
@@ -96,11 +101,23 @@ def fit_pooled(
         jnp.asarray(_weights(inputs.device, len(inputs.devices), left_out), jnp.float32),
         {name: jnp.asarray(each) for name, each in start.items()},
     )  # fmt: skip
-    params, last = _run(data, _stream_loss if is_stream else _product_loss, updates)
+    params, last = _run(data, _loss_of(own), updates)
     if not np.isfinite(float(last)):
         raise TrainingError("operators: the loss became NaN; are all seconds positive?")
     found = {name: np.asarray(value) for name, value in params.items()}
-    return _with_residuals(found, examples, data) if group == "conv" else found
+    return _with_residuals(found, examples, data) if "residuals" in found else found
+
+
+def _model_inputs(group: Group, inputs: OperatorInputs) -> Any:
+    if group.is_stream:
+        return inputs.stream_inputs()
+    return inputs.attention_inputs() if group.is_attention else inputs.product_inputs()
+
+
+def _loss_of(group: Group) -> Loss:
+    if group.is_stream:
+        return _stream_loss
+    return _attention_loss if group.is_attention else _product_loss
 
 
 def _with_residuals(params: Arrays, examples: OperatorExamples, data: FitData) -> Arrays:
@@ -133,7 +150,7 @@ def _product_loss(p: Mapping[str, Any], data: FitData) -> Any:
 
     def seconds(alone: Any) -> Any:
         body = product_model.with_launch(own, alone, jnp)
-        return with_floor(body, own["floor"], SHARPNESS["linear"], jnp)
+        return with_floor(body, own["floor"], PRODUCT_SHARPNESS, jnp)
 
     alone = (jnp.exp(choice) * per_tile).sum(1)
     expected = seconds(alone)
@@ -152,11 +169,23 @@ def _product_loss(p: Mapping[str, Any], data: FitData) -> Any:
     return (errors * data.weight).sum() + prior + ALIKE * alike + OWN_LIKING * own_liking
 
 
+def _attention_loss(p: Mapping[str, Any], data: FitData) -> Any:
+    own = of_measured(p, data.place, data.generation, None, jnp)
+    alone = attention_model.log_gpu_seconds(own, data.x, jnp)
+    body = product_model.with_launch(own, alone, jnp)
+    expected = with_floor(body, own["floor"], PRODUCT_SHARPNESS, jnp)
+    prior = sum(jnp.square(p[name] - at).mean() for name, at in data.start.items())
+    prior = (
+        PRIOR * prior + MORE_PRIOR["floor"] * jnp.square(p["floor"] - data.start["floor"]).mean()
+    )
+    return (_errors(expected, alone, data) * data.weight).sum() + prior
+
+
 def _stream_loss(p: Mapping[str, Any], data: FitData) -> Any:
     own = of_measured(p, data.place, data.generation, data.x.op, jnp)
     alone = jnp.log(stream_model.gpu_seconds(own, data.x, jnp))
     body = jnp.logaddexp(own["start"] + own["floor"], alone)
-    expected = with_floor(body, own["floor"], SHARPNESS[STREAM_GROUP], jnp)
+    expected = with_floor(body, own["floor"], STREAM_SHARPNESS, jnp)
     errors = _errors(expected, alone, data)
     prior = sum(
         weight * jnp.square(p[name] - data.start[name]).sum()

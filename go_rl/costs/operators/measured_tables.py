@@ -11,22 +11,27 @@ from typing import NamedTuple
 
 import numpy as np
 
-from go_rl.core import TrainingError
-from go_rl.costs.devices import find_device
+from go_rl.core import ElementType, TrainingError
+from go_rl.core.hardware.rates import rates_of
+from go_rl.costs.devices import DataSheet, find_device
 from go_rl.costs.operators.examples import OperatorExamples, OperatorInputs
 from go_rl.costs.operators.fitting import UNKNOWN_TILE
 from go_rl.costs.operators.product_model import TILES
 from go_rl.costs.operators.tables import OPERATORS, OperatorRows
 from go_rl.costs.operators.tables.operator_rows import LETTERS, SIZES, sizes_of
+from go_rl.costs.operators.type_rates import TypeRates, joined_rates, type_rates
 from go_rl.runtime.array_file import DAMAGED, open_packed
 
 TILE = re.compile(r"(\d+)x(\d+)")
 LATENCY, IN_GRAPH, DEVICE, KERNEL = "latency_ms", "graph_ms", "device", "kernel"
+TYPE_FOLDERS = tuple(each.label for each in ElementType if each is not ElementType.UNKNOWN)
 MILLI = 1e-3
 
 
 def read_measured(*folders: str | Path) -> OperatorExamples:
-    """Return the rows of all tables ``OPERATOR.csv`` or ``.csv.gz`` in one folder or several.
+    """Return the rows of all tables ``OPERATOR.csv`` or ``.csv.gz`` in one folder or several, and
+    of those in folders within that are named after an element type, such as ``bfloat16``; others
+    are of float32.
 
     Columns are the operator's sizes, ``latency_ms``, ``device`` (a name of the table of devices)
     and, where known, ``graph_ms`` (of one call among many of one CUDA graph) and ``kernel``, whose
@@ -43,17 +48,18 @@ def read_measured(*folders: str | Path) -> OperatorExamples:
     if not folders:
         raise TrainingError("no folder of measured operators is given; name one or several")
     tables = [each for folder in folders for each in _tables(Path(folder))]
-    return _joined([_table(op, path) for op, path in tables])
+    return _joined([_table(*each) for each in tables])
 
 
-def _tables(folder: Path) -> list[tuple[str, Path]]:
-    """Operators and files of a folder's tables."""
+def _tables(folder: Path) -> list[tuple[str, Path, ElementType]]:
+    """Operators, files and element types of a folder's tables."""
     if not folder.is_dir():
         raise TrainingError(f"{folder}: no such folder of measured operators")
     tables = [
-        (op, path)
+        (op, path, element)
+        for element, where in _folders(folder)
         for op in OPERATORS
-        for path in (folder / f"{op}.csv.gz", folder / f"{op}.csv")
+        for path in (where / f"{op}.csv.gz", where / f"{op}.csv")
         if path.is_file()
     ]
     if not tables:
@@ -61,10 +67,18 @@ def _tables(folder: Path) -> list[tuple[str, Path]]:
     return tables
 
 
+def _folders(folder: Path) -> list[tuple[ElementType, Path]]:
+    """A folder, and those within that are named after types."""
+    within = [(each, folder / each.label) for each in ElementType if each.label in TYPE_FOLDERS]
+    own = next((each for each in ElementType if each.label == folder.name), ElementType.FLOAT32)
+    return [(own, folder), *((each, path) for each, path in within if path.is_dir())]
+
+
 class Table(NamedTuple):
     """One file."""
 
     op: str
+    element: ElementType
     sizes: dict[str, np.ndarray]
     devices: list[str]
     seconds: np.ndarray
@@ -72,7 +86,7 @@ class Table(NamedTuple):
     tile: np.ndarray
 
 
-def _table(op: str, path: Path) -> Table:
+def _table(op: str, path: Path, element: ElementType) -> Table:
     try:
         packed = path.suffix == ".gz"
         with io.TextIOWrapper(open_packed(path) if packed else path.open("rb"), "utf-8") as file:
@@ -100,7 +114,7 @@ def _table(op: str, path: Path) -> Table:
     kernels = column.get(KERNEL, ("",) * len(lines))
     tiles = {kernel: _tile(kernel) for kernel in set(kernels)}
     tile = np.array([tiles[kernel] for kernel in kernels], np.int64)
-    return Table(op, sizes, list(column[DEVICE]), seconds, in_graph, tile)
+    return Table(op, element, sizes, list(column[DEVICE]), seconds, in_graph, tile)
 
 
 def _tile(kernel: str) -> int:
@@ -122,9 +136,18 @@ def _joined(tables: Sequence[Table]) -> OperatorExamples:
         for name in SIZES
     }  # fmt: skip
     sheets = tuple(find_device(str(name)) for name in distinct)
-    inputs = OperatorInputs(OperatorRows(op, sizes), sheets, device.astype(np.int64))
+    types = np.repeat(np.array([table.element for table in tables], np.int8), counts)
+    device = device.astype(np.int64)
+    inputs = OperatorInputs(OperatorRows(op, sizes), sheets, device, _rates(types, sheets, device))
     return OperatorExamples(
         inputs,
         *(np.concatenate([getattr(table, name) for table in tables])
           for name in ("seconds", "tile", "in_graph")),
     )  # fmt: skip
+
+
+def _rates(types: np.ndarray, sheets: Sequence[DataSheet], device: np.ndarray) -> TypeRates | None:
+    """Rates and widths of rows, by those of each one's device."""
+    of_device = [type_rates(types, dict(rates_of(sheet.name))) for sheet in sheets]
+    known = [each for each in of_device if each is not None]
+    return joined_rates(known, device) if known else None

@@ -13,12 +13,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from jaxtyping import Float, Int
 
-from go_rl.costs.operators import product_model, stream_model
+from go_rl.costs.operators import attention_model, product_model, stream_model
 from go_rl.costs.operators.architectures import GENERATION_COUNT, PASCAL
 from go_rl.costs.operators.conv_residuals import TERMS
-from go_rl.costs.operators.examples import STREAM_GROUP
+from go_rl.costs.operators.examples import GROUPS
 from go_rl.costs.operators.product_model import TILES
-from go_rl.costs.operators.tables import STREAMS
+from go_rl.costs.operators.tables.operator_rows import STREAMED
 
 Arrays = dict[str, np.ndarray]
 SPLITS = ("splits", "split_from", "split_launch")
@@ -28,14 +28,16 @@ OF_PLACE = ("floor", "liked_here", "liked_by", "start", *SPLITS, "stride", "stri
 (``liked_by`` beside ``liked``, which is shared; ``start`` is the logarithm of a share of the
 floor), [2] (Pascal and before, later) the strides, [2] (library without and with Winograd's
 convolutions) the last."""
-STARTS = {"products": -1.7, STREAM_GROUP: -0.6}
+STARTS = {"products": -1.7, "streams": -0.6}
 """Logarithms of the part of the floor that adds to what the GPU takes, from which learning
 starts."""
 UNMEASURED = -1
 """Place of a GPU without measurements."""
-FLOORS = {"bmm": -10.3, "linear": -9.8, "conv": -9.7, STREAM_GROUP: -10.3}
-"""Logarithms of the seconds of a launch from which learning starts, by group: what few elements
+FLOORS = {"linear": -9.8, "conv": -9.7, "grouped": -9.7}
+"""Logarithms of the seconds of a launch from which learning starts, by operator: what few elements
 take."""
+USUAL_FLOOR = -10.3
+"""The same of all others."""
 
 
 class UsualHost(NamedTuple):
@@ -48,27 +50,36 @@ class UsualHost(NamedTuple):
 
 
 def initial_params(group: str, count: int) -> Arrays:
-    """Return the parameters of a group from which learning starts, of this many GPUs; scalars are
-    [1]."""
-    if group == STREAM_GROUP:
-        floors = np.full((count, len(STREAMS)), FLOORS[group], np.float32)
-        starts = np.full((GENERATION_COUNT, len(STREAMS)), STARTS[group], np.float32)
-        found = {**stream_model.initial_params(), "floor": floors, "start": starts}
+    """Return the parameters of one of `GROUPS` from which learning starts, of this many GPUs;
+    scalars are [1]."""
+    own = GROUPS[group]
+    if own.is_stream:
+        floors = np.full((count, len(STREAMED)), USUAL_FLOOR, np.float32)
+        starts = np.full((GENERATION_COUNT, len(STREAMED)), STARTS["streams"], np.float32)
+        return {**_vectors(stream_model.initial_params()), "floor": floors, "start": starts}
+    found = {
+        "floor": np.full(count, FLOORS.get(own.ops[0], USUAL_FLOOR), np.float32),
+        "start": np.full(GENERATION_COUNT, STARTS["products"], np.float32),
+    }
+    if own.is_attention:
+        found |= attention_model.initial_params()
     else:
         shared = product_model.initial_params()
-        found = {
+        found |= {
             **shared,
             **{name: np.full(GENERATION_COUNT, shared[name]) for name in SPLITS},
-            "floor": np.full(count, FLOORS[group], np.float32),
-            "start": np.full(GENERATION_COUNT, STARTS["products"], np.float32),
             "liked": np.zeros(len(TILES), np.float32),
             "liked_by": np.zeros((GENERATION_COUNT, len(TILES)), np.float32),
             "liked_here": np.zeros((count, len(TILES)), np.float32),
             "stride": np.full(2, -3.0, np.float32),
             "stride_from": np.full(2, 5.0, np.float32),
         }
-        if group == "conv":
+        if own.ops == ("conv",):
             found["residuals"] = np.zeros((2, TERMS), np.float32)
+    return _vectors(found)
+
+
+def _vectors(found: Arrays) -> Arrays:
     return {name: np.atleast_1d(each) for name, each in found.items()}
 
 
@@ -81,11 +92,13 @@ def of_measured(
         p: of `initial_params`.
         place: [R] index of the GPU.
         generation: [R] of its library.
-        op: [R] index in `STREAMS`; None: of a group of products.
+        op: [R] index in `STREAMED`; None: of a group without streams.
         xp: array module.
     """
     if op is not None:
         return {**p, "floor": p["floor"][place, op], "start": p["start"][generation, op]}
+    if "liked_by" not in p:
+        return {**p, "floor": p["floor"][place], "start": p["start"][generation]}
     liked = p["liked"] + p["liked_by"][generation] + p["liked_here"][place]
     return {**p, "floor": p["floor"][place], "liked": liked, **_of_generation(p, generation, xp)}
 
@@ -110,6 +123,8 @@ def of_unmeasured(
         return {**p, "floor": floor, "start": start}
     floor = np.where(own, p["floor"][place], usual.floor)
     start = np.where(own, p["start"][generation], usual.start)
+    if "liked_by" not in p:
+        return {**p, "floor": floor, "start": start}
     liked = p["liked"] + p["liked_by"][generation]
     liked = liked + np.where(own[:, None], p["liked_here"][place], 0.0)
     of_row = {"floor": floor, "start": start, "liked": liked}

@@ -20,6 +20,7 @@ from go_rl.costs.learning.predictor import Predictor
 from go_rl.costs.operators.calibration import Calibration, bounds, calibrate, cells
 from go_rl.costs.operators.examples import (
     GROUPS,
+    NEUSIGHT,
     STREAM_GROUP,
     OperatorExamples,
     OperatorInputs,
@@ -31,11 +32,12 @@ from go_rl.costs.operators.reach import Reach, reach_of
 from go_rl.runtime.saved_model import SavedKind
 
 KIND = SavedKind(
-    "go_rl-operators", "operator latency weights", {"interface": 3},
+    "go_rl-operators", "operator latency weights", {"interface": 4},
     shipped=Path(__file__).parent / "pretrained",
 )  # fmt: skip
 FEWEST_DEVICES, FEWEST_ROWS = 2, 20
-"""GPUs, and rows of a group on each, without which nothing is learned."""
+"""GPUs without which nothing is learned of NeuSight's operators in float32, and rows of a group on
+each."""
 BATCH = 4096
 """Rows that are predicted at once: the memory they take is bounded."""
 Fitted = Callable[[str, frozenset[int]], Arrays]
@@ -151,6 +153,16 @@ class OperatorPredictor(Predictor[OperatorExamples, OperatorInputs]):
         ]
         return np.concatenate([np.zeros(0), *parts])
 
+    def outside(self, inputs: OperatorInputs) -> Bool[np.ndarray, "R"]:
+        """Return [R] whether sizes, device or element type lie outside what was learned."""
+        found = self.reach.outside(inputs)
+        if inputs.types is not None:
+            found |= ~inputs.types.is_measured
+            for name in GROUPS:
+                if not self.known[name]:
+                    found[inputs.in_group(name)] = True
+        return found
+
     def has_measured(self, sheet: DataSheet) -> bool:
         """Whether a device is one of those that were measured."""
         measured = sorted({device for each in self.known.values() for device in each})
@@ -170,11 +182,11 @@ class OperatorPredictor(Predictor[OperatorExamples, OperatorInputs]):
         group = error_groups(inputs.rows)
         stated = np.array([sheet.launch_seconds is not None for sheet in inputs.devices])
         half_width = np.array(self.calibration.half_width)[cells(group, logs)]
-        half_width = half_width * self.reach.wider(inputs) + logs.doubt
+        half_width = half_width * self.reach.wider(inputs)
         low, high = bounds(half_width, group, logs, stated[inputs.device])
         host, start = np.exp(logs.floor), np.exp(logs.start)
         return Interval(
-            np.exp(logs.total), np.exp(low), np.exp(high), self.reach.outside(inputs),
+            np.exp(logs.total), np.exp(low), np.exp(high), self.outside(inputs),
             host, start, np.exp(logs.body) - start,
         )  # fmt: skip
 
@@ -213,7 +225,7 @@ def _known(inputs: OperatorInputs, group: str, left_out: frozenset[int]) -> tupl
     """The GPUs from which a group is learned."""
     present = np.unique(inputs.device[inputs.in_group(group)]).tolist()
     known = tuple(each for each in present if each not in left_out)
-    if known and len(known) < FEWEST_DEVICES:
+    if known and group in NEUSIGHT and len(known) < FEWEST_DEVICES:
         raise TrainingError(f"operators: {group}: {FEWEST_DEVICES} devices or more are needed")
     return known
 
@@ -227,7 +239,7 @@ def fit_rows(examples: OperatorExamples, group: str, config: OperatorFitConfig) 
     _known(examples.inputs, group, frozenset())
     rng = np.random.default_rng(config.seed)
     rows = examples.inputs.in_group(group)
-    most = 4 * config.rows if group == STREAM_GROUP else config.rows
+    most = 4 * config.rows if GROUPS[group].is_stream else config.rows
     kept = [np.zeros(0, np.int64)]
     for device in np.unique(examples.inputs.device[rows]):
         own = rows[examples.inputs.device[rows] == device]
@@ -253,17 +265,22 @@ def _draw_calibration(examples: OperatorExamples, config: OperatorFitConfig) -> 
 def _calibrated(
     judged: OperatorExamples, known: Known, fitted: Fitted, left_out: frozenset[int]
 ) -> Calibration:
-    """Intervals by what fits without each GPU say of it."""
+    """Intervals by what fits without each GPU say of it; what one GPU alone measured tells
+    none."""
     inputs = judged.inputs
     logs = LogSeconds(*(np.zeros(len(judged.seconds)) for _ in LogSeconds._fields))
+    told = np.zeros(len(judged.seconds), bool)
     for device in np.unique(inputs.device):
         rows = np.flatnonzero(inputs.device == device)
         without = left_out | {int(device)}
         others = {g: tuple(d for d in each if d != device) for g, each in known.items()}
         priced = {g for g, each in known.items() if device in each} | {STREAM_GROUP}
         params = {g: fitted(g, without) for g in priced if others[g]}
+        alone = [inputs.take(rows).in_group(g) for g in priced if not others[g]]
+        rows = np.delete(rows, np.concatenate([np.zeros(0, np.int64), *alone]))
         found = log_seconds(params, others, inputs.devices, inputs.take(rows))
         for whole, part in zip(logs, found, strict=True):
             whole[rows] = part
-    groups = error_groups(inputs.rows)
-    return calibrate(np.log(judged.seconds), logs, groups, inputs.device)
+        told[rows] = True
+    groups, logs = error_groups(inputs.rows)[told], LogSeconds(*(each[told] for each in logs))
+    return calibrate(np.log(judged.seconds[told]), logs, groups, inputs.device[told])

@@ -11,7 +11,7 @@ from jaxtyping import Float, Float64, Int
 
 from go_rl.core import TrainingError
 from go_rl.costs.devices import DataSheet
-from go_rl.costs.operators import product_model, stream_model
+from go_rl.costs.operators import attention_model, product_model, stream_model
 from go_rl.costs.operators.architectures import (
     AMPERE,
     GENERATION_COUNT,
@@ -21,9 +21,14 @@ from go_rl.costs.operators.architectures import (
 )
 from go_rl.costs.operators.conv_residuals import residuals
 from go_rl.costs.operators.examples import GROUPS, STREAM_GROUP, OperatorInputs
-from go_rl.costs.operators.launches.launch_floor import SHARPNESS, with_floor
+from go_rl.costs.operators.launches.launch_floor import (
+    PRODUCT_SHARPNESS,
+    STREAM_SHARPNESS,
+    with_floor,
+)
 from go_rl.costs.operators.pooled_params import UNMEASURED, UsualHost, of_unmeasured
-from go_rl.costs.operators.tables import STREAMS
+from go_rl.costs.operators.tables.operator_rows import STREAMED
+from go_rl.costs.operators.type_rates import Precision
 
 Known = Mapping[str, tuple[int, ...]]
 """Known GPUs: indices of those from which each of `GROUPS` was learned."""
@@ -45,20 +50,14 @@ class LogSeconds(NamedTuple):
     """[R] the part of the floor that adds to what the GPU takes; ``body`` has it."""
     uncached: Float64[np.ndarray, "R"]
     """[R] ``body`` if a stream found nothing in the cache, which is hardly measured."""
-    doubt: Float64[np.ndarray, "R"]
-    """[R] half the distance of two estimates of ``body`` in other element types than float32; 0 in
-    float32."""
 
 
 def log_seconds(
     params: Mapping[str, Mapping[str, np.ndarray]], known: Known,
     sheets: Sequence[DataSheet], inputs: OperatorInputs,
 ) -> LogSeconds:  # fmt: skip
-    """Return what operators take.
-
-    In another element type than float32 it is a geometric mean of two estimates: that nothing but
-    the rate of arithmetic and the width of an element changes, latencies in particular do not; and
-    that an operator comes as near to the roofline of its type as to that of float32.
+    """Return what operators take; in a precision of which nothing was learned, as those of float32
+    with their own rate and width.
 
     Args:
         params: of groups.
@@ -73,42 +72,28 @@ def log_seconds(
     found = LogSeconds(*(np.zeros(len(inputs.rows)) for _ in LogSeconds._fields))
     stated, slower = _hosts(params, known, sheets, inputs.devices)
     stated = stated[inputs.device]
-    for group in GROUPS:
-        rows = inputs.in_group(group)
+    for name, group in GROUPS.items():
+        rows = inputs.in_group(name)
         if not len(rows):
             continue
-        if not known[group]:
-            raise TrainingError(f"these weights have learned nothing of {group}")
         part = inputs.take(rows)
+        if not known[name] and group.precision > Precision.FULL and part.types is not None:
+            part, name = replace(part, types=part.types.as_full()), full_sibling(name)
+        if not known[name]:
+            raise TrainingError(f"these weights have learned nothing of {name}")
         body, floor, start, uncached = _of_group(
-            params[group], group, np.array(known[group]), sheets, part, stated[rows], slower
+            params[name], name, np.array(known[name]), sheets, part, stated[rows], slower
         )
-        if part.types is not None:
-            plain = _of_group(
-                params[group], group, np.array(known[group]), sheets, replace(part, types=None),
-                stated[rows], slower,
-            )  # fmt: skip
-            scale = part.roofline_ratio()
-            fast, fast_uncached = (_scaled(each, start, scale) for each in (plain[0], plain[3]))
-            found.doubt[rows] = np.abs(body - fast) / 2
-            share = part.types.share(group)
-            body = (1 - share) * body + share * fast
-            uncached = (1 - share) * uncached + share * fast_uncached
-        found.total[rows] = with_floor(body, floor, SHARPNESS[group], np)
+        sharpness = STREAM_SHARPNESS if group.is_stream else PRODUCT_SHARPNESS
+        found.total[rows] = with_floor(body, floor, sharpness, np)
         found.body[rows], found.floor[rows] = body, floor
         found.start[rows], found.uncached[rows] = start, uncached
     return found
 
 
-def _scaled(
-    body: Float64[np.ndarray, "R"],
-    start: Float64[np.ndarray, "R"],
-    scale: Float64[np.ndarray, "R"],
-) -> Float64[np.ndarray, "R"]:
-    """Logarithms of what a GPU takes where its work, without the start, takes ``scale`` times as
-    long."""
-    before, seconds = np.exp(start), np.exp(body)
-    return np.log(np.minimum(before, seconds) + np.maximum(seconds - before, 0.0) * scale)
+def full_sibling(name: str) -> str:
+    """Return the name of the group of the same operators in float32."""
+    return next(each for each, group in GROUPS.items() if group.ops == GROUPS[name].ops)
 
 
 def _hosts(
@@ -125,7 +110,7 @@ def _hosts(
             raise TrainingError(f"these weights have learned nothing of {HOST_OPERATOR}, so a host "
                                 "cannot be stated")  # fmt: skip
         return stated, slower
-    floor = params[STREAM_GROUP]["floor"][among, STREAMS.index(HOST_OPERATOR)].astype(np.float64)
+    floor = params[STREAM_GROUP]["floor"][among, STREAMED.index(HOST_OPERATOR)].astype(np.float64)
     usual = _lower_median(floor)
     slower[among] = floor - usual
     return np.log(stated) - usual, slower
@@ -172,7 +157,7 @@ def _of_group(
     starts = usual_floors(params["start"][of_sheets], known, sheets, np.zeros(len(sheets)))
     measured = {each for d in known if (each := generation_of(sheets[d])) is not None}
     may_be = np.array([_may_be(each, measured) for each in inputs.devices])[inputs.device]
-    if group == STREAM_GROUP:
+    if GROUPS[group].is_stream:
         x, generation = inputs.stream_inputs(), may_be.argmax(1)
         of_host = UsualHost(usual[generation, x.op], starts[generation, x.op])
         own = of_unmeasured(params, of_host, place, generation, x.op)
@@ -188,9 +173,12 @@ def _of_group(
         own["floor"] = _on_host(own["floor"], of_host.floor, stated[rows])
         floor[rows] += own["floor"]
         start[rows] += own["start"] + own["floor"]
-        work[rows] += product_model.log_gpu_seconds(own, part.product_inputs())
+        if GROUPS[group].is_attention:
+            work[rows] += attention_model.log_gpu_seconds(own, part.attention_inputs())
+        else:
+            work[rows] += product_model.log_gpu_seconds(own, part.product_inputs())
     work, floor, start = (each / may_be.sum(1) for each in (work, floor, start))
-    if group == "conv":
+    if "residuals" in params:
         work = work + residuals(params["residuals"][inputs.with_winograd()], inputs.rows)
     body = np.logaddexp(start, work)
     return body, floor, np.minimum(start, floor), body

@@ -49,11 +49,14 @@ class ProductInputs(NamedTuple):
     """Power ratio, see `go_rl.costs.operators.architectures.power_ratio`."""
     peak_share: Any
     """Largest share of the peak that any tile could reach."""
+    ragged: Any
+    """0 to 2: how badly rows are aligned for tensor cores."""
 
 
 def initial_params() -> dict[str, np.ndarray]:
-    """Return the shared parameters from which learning starts: [tiles], scalars, and ``throttle``
-    [4] (of power, of small tiles, what is long, of short kernels)."""
+    """Return the shared parameters from which learning starts: [tiles], scalars, ``throttle`` [4]
+    (of power, of small tiles, what is long, of short kernels), and ``ragged`` [3], logarithms by
+    which arithmetic on rows of such alignment is slower; the first does not count."""
     each = {"share": 1.5, "prologue": 3.0, "loop": 1.5, "resident": 0.7}
     one = {
         "whole_waves": 1.0, "memory": 1.0, "l2_rate": 0.0, "l2_keeps": -0.7,
@@ -61,6 +64,7 @@ def initial_params() -> dict[str, np.ndarray]:
         "split_launch": -12.0,
     }  # fmt: skip
     params = {name: np.full(len(TILES), start, np.float32) for name, start in each.items()}
+    params["ragged"] = np.array([0.0, 1.0, 1.5], np.float32)
     params["throttle"] = np.array([0.0, 0.0, 0.0, 0.5], np.float32)
     return params | {name: np.asarray(start, np.float32) for name, start in one.items()}
 
@@ -94,6 +98,8 @@ def tile_log_seconds(p: Params, x: ProductInputs, xp: Any) -> tuple[Any, Any]:
     length = 2 * WIDTH * HEIGHT * waves * (depth / parts) * processors / flops
     arithmetic = arithmetic * _throttled(p, length, x.power_ratio[:, None], xp)
     arithmetic = arithmetic * _stride_penalty(p, depth, processors, tiles, l2, xp)
+    slower = xp.where(x.ragged > 0, xp.exp(p["ragged"])[x.ragged], 1.0)
+    arithmetic = arithmetic * slower[:, None]
     loop = steps * xp.exp(xp.clip(p["loop"], -6, 8)) * 4 / clock * xp.ceil(waves / 4)
     cached = FLOAT_BYTES * tiles * (WIDTH + HEIGHT) * depth / (
         flops * xp.exp(p["l2_rate"]) * 0.25

@@ -5,9 +5,9 @@ maxima smooth, the share by the length of a row, the bandwidth that of memory or
 the cache (`cache_residency`). The floor is what the host needs for a launch, the start a part of
 it: half on older hosts, less on a current one. The latency is that of a kernel of no bytes, in
 cycles, by the length of a row; arithmetic is what elements cost the vector units (a power costs
-many), rows what each costs a multiprocessor. Rows that are no multiple of `ALIGNED` elements are
-read one by one by ``softmax`` and ``ln``, which costs bytes and rows a factor. All GPUs share the
-rest.
+many, and each element of a window), rows what each costs a multiprocessor. Rows that are no
+multiple of 16 bytes are read one by one by ``softmax`` and the like, which costs bytes and rows a
+factor. All GPUs share the rest.
 """
 
 from __future__ import annotations
@@ -18,7 +18,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from go_rl.costs.operators.cache_residency import cache_bandwidth, missed
-from go_rl.costs.operators.tables.operator_rows import NORMS, STREAMS
+from go_rl.costs.operators.tables import operator_rows
+from go_rl.costs.operators.tables.operator_rows import STREAMED
 
 KNOTS = np.array([0.0, 4.0, 6.0, 8.0, 9.0, 10.0, 10.01, 11.0, 12.0, 14.0])
 """Binary logarithms of the lengths of a row at which shares are known; linear between them. PyTorch
@@ -30,8 +31,7 @@ CYCLES, OF_ROW = 800.0, 4.0
 starts."""
 FLOP = {"pow": 100.0, "powu": 100.0, "gelu": 40.0, "tanh": 40.0}
 """FLOP of an element from which learning starts; 10 of other operators."""
-ALIGNED = 4
-BY_ROWS = np.array([name in NORMS for name in STREAMS])
+BY_ROWS = np.array([name in operator_rows.BY_ROWS for name in STREAMED])
 """[streams] whether rows matter: other operators take all elements as one."""
 LIMITS = 4
 """Exponent of the smooth maximum of bytes, arithmetic and rows."""
@@ -43,11 +43,15 @@ class StreamInputs(NamedTuple):
     """``R`` streams on ``R`` devices; all [R]."""
 
     op: Any
-    """Index in `STREAMS`."""
+    """Index in `STREAMED`."""
     bytes: Any
     rows: Any
     length: Any
     """Elements of a row."""
+    window: Any
+    """Elements of which each element of the result is computed."""
+    ragged: Any
+    """1 where a row is no multiple of 16 bytes, else 0."""
     bandwidth: Any
     """Memory bandwidth, bytes per second."""
     l2: Any
@@ -68,7 +72,7 @@ def initial_params() -> dict[str, np.ndarray]:
     nothing; ``row`` [streams, 2]: cycles of an aligned row and of others; ``wider``: how the share
     grows with the bandwidth. The first is a logit, the others are logarithms.
     """
-    count = len(STREAMS)
+    count = len(STREAMED)
     return {
         "share": np.full(count, 1.4, np.float32),
         "cached": np.zeros(count, np.float32),
@@ -76,7 +80,7 @@ def initial_params() -> dict[str, np.ndarray]:
         "cycles": np.full((count, len(KNOTS)), np.log(CYCLES), np.float32),
         "ragged": np.zeros((count, len(KNOTS)), np.float32),
         "row": np.full((count, 2), np.log(OF_ROW), np.float32),
-        "flop": np.log([FLOP.get(name, 10.0) for name in STREAMS]).astype(np.float32),
+        "flop": np.log([FLOP.get(name, 10.0) for name in STREAMED]).astype(np.float32),
         "wider": np.zeros((), np.float32),
     }
 
@@ -100,7 +104,7 @@ def gpu_seconds(
     def by_length(at: Any) -> Any:
         return (1 - part) * at[x.op, low] + part * at[x.op, low + 1]
 
-    ragged = xp.where(xp.asarray(BY_ROWS)[x.op] & (x.length % ALIGNED > 0), 1, 0)
+    ragged = xp.where(xp.asarray(BY_ROWS)[x.op], x.ragged, 0)
     slower = by_length(p["length"]) + ragged * by_length(p["ragged"])
     wide = xp.clip(xp.log(x.bandwidth / MIDDLE_BANDWIDTH), -WIDEST, WIDEST)
     share = 0.5 * (1 + xp.tanh(0.5 * (p["share"][x.op] + p["wider"] * wide)))
@@ -109,7 +113,7 @@ def gpu_seconds(
     cache = xp.maximum(cache_bandwidth(x.multiprocessors, x.clock), x.bandwidth)
     cache = cache * xp.exp(p["cached"][x.op])
     per_byte = per_peak * (missing / x.bandwidth + (1 - missing) / cache)
-    arithmetic = x.rows * x.length * xp.exp(p["flop"][x.op]) / x.vector_flops
+    arithmetic = x.rows * x.length * x.window * xp.exp(p["flop"][x.op]) / x.vector_flops
     by_row = x.rows * xp.exp(p["row"][x.op, ragged]) / (x.multiprocessors * x.clock)
     by_row = xp.where(xp.asarray(BY_ROWS)[x.op], by_row, 0.0)
     moved = x.bytes * per_byte

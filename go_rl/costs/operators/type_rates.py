@@ -1,35 +1,41 @@
-"""`TypeRates`: what changes for operators in other element types than float32.
+"""`TypeRates`: what is other for operators in other element types than float32.
 
-The models of operators learn float32 alone (`pricing.log_seconds`). The constants below are of 704
-operators that an H100 ran in float32, bfloat16 and float16 (``experiments/results/h100``): softmax
-and layer norm hardly gain by narrow elements, products whose rows are no multiple of 16 bytes reach
-a part of the rate.
+Products in TF32, and everything in types of 16 bits and fewer, have parameters of their own
+(`Precision`); types that were not measured are priced as their neighbours, with their own rate and
+width.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from enum import IntEnum
 
 import numpy as np
-from jaxtyping import Bool, Float64, Int8
+from jaxtyping import Bool, Float64, Int, Int8
 
 from go_rl.core import ElementType
 from go_rl.core.hardware.rates import priced_as
 from go_rl.core.operators import FLOAT_BYTES
-from go_rl.costs.operators.tables import OperatorRows
 
-ALIGNED = 8
-"""Elements of which rows must be a multiple for the rate of a type narrower than float32."""
-RAGGED_RATE = 0.17
-"""Share of that rate that other products of matrices reach at most."""
-NARROWING = {"softmax": 0.15, "ln": 0.23}
-"""Power of the width of an element by which an operator's bytes count; 1 of other operators."""
-ROOFLINE_SHARE = {"bmm": 0.25, "linear": 0.5, "conv": 0.25}
-"""Weight of the estimate that keeps the distance from the roofline, in the mean of logarithms of
-`pricing.log_seconds`; 0 of streams."""
+MEASURED = (ElementType.UNKNOWN, ElementType.FLOAT32, ElementType.TF32, ElementType.BFLOAT16,
+            ElementType.FLOAT16)  # fmt: skip
+"""Types in which operators were measured; an unknown one counts as float32."""
+ROW_BYTES = 16
+"""Bytes of which rows must be a multiple for tensor cores to read them as they are."""
 Rates = Mapping[str, float]
 """FLOP/s of products by name of the element type, as `go_rl.core.Device.rates`."""
+
+
+class Precision(IntEnum):
+    """Kinds of element types that have parameters of their own."""
+
+    FULL = 0
+    """32 bits and more."""
+    TF32 = 1
+    """Of products alone."""
+    HALF = 2
+    """16 bits and fewer."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,18 +46,20 @@ class TypeRates:
     """[R] FLOP/s of products; 0: that of float32."""
     width: Float64[np.ndarray, "R"]
     """[R] width of an element over that of float32."""
-    roofline_share: float | None = None
-    """One weight in place of `ROOFLINE_SHARE` for all operators."""
-
-    def share(self, group: str) -> float:
-        """Return the weight of the estimate that keeps the distance from the roofline."""
-        return (
-            ROOFLINE_SHARE.get(group, 0.0) if self.roofline_share is None else (self.roofline_share)
-        )
+    precision: Int8[np.ndarray, "R"]
+    """[R] `Precision`."""
+    is_measured: Bool[np.ndarray, "R"]
+    """[R] whether the type is one of `MEASURED`."""
 
     def take(self, rows: np.ndarray) -> TypeRates:
         """Return some rows."""
-        return replace(self, rate=self.rate[rows], width=self.width[rows])
+        return TypeRates(
+            self.rate[rows], self.width[rows], self.precision[rows], self.is_measured[rows]
+        )
+
+    def as_full(self) -> TypeRates:
+        """Return the same rates and widths, priced by the parameters of float32."""
+        return replace(self, precision=np.zeros_like(self.precision))
 
 
 def type_rates(types: Int8[np.ndarray, "R"], rates: Rates) -> TypeRates | None:
@@ -64,15 +72,20 @@ def type_rates(types: Int8[np.ndarray, "R"], rates: Rates) -> TypeRates | None:
     if not in_other_types(types).any():
         return None
     rate = np.array([rates.get(priced_as(rates, each).label, 0.0) for each in ElementType])
-    return TypeRates(rate[types], element_width(types))
+    precision = np.array([_precision(each) for each in ElementType], np.int8)
+    return TypeRates(rate[types], element_width(types), precision[types], np.isin(types, MEASURED))
 
 
-def narrowing(rows: OperatorRows) -> Float64[np.ndarray, "R"]:
-    """Return [R] powers of the width of an element by which bytes count."""
-    found = np.ones(len(rows))
-    for name, power in NARROWING.items():
-        found[rows.op == name] = power
-    return found
+def joined_rates(each: Sequence[TypeRates], device: Int[np.ndarray, "R"]) -> TypeRates:
+    """Return the rates of the same operators on several devices, each row by that of its own."""
+    rate = np.stack([one.rate for one in each])[device, np.arange(len(device))]
+    return replace(each[0], rate=rate)
+
+
+def _precision(element: ElementType) -> Precision:
+    if element is ElementType.TF32:
+        return Precision.TF32
+    return Precision.HALF if 0 < element.bits <= 16 else Precision.FULL
 
 
 def element_width(types: Int8[np.ndarray, "R"]) -> Float64[np.ndarray, "R"]:

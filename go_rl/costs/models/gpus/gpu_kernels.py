@@ -16,6 +16,7 @@ from jaxtyping import Bool, Float64, Int8, Int64
 from go_rl.core import NO_DIM, OpGraph
 from go_rl.core.graph.op_kind import FREE_KINDS, PRODUCT_KINDS
 from go_rl.core.operators import FLOAT_BYTES
+from go_rl.costs.operators.launches.attention_launches import fused_attention
 from go_rl.costs.operators.launches.launch import ONE_READ, operator_rows
 from go_rl.costs.operators.launches.operator_view import VIEWS, OperatorView
 from go_rl.costs.operators.launches.product_launches import product_launches
@@ -105,7 +106,10 @@ class GpuKernels:
         of_node[heavy] = [number[name] for name in alone.hashes]
         view = OperatorView(alone.take(np.array(list(first.values()), np.int64)).graph)
         nodes = np.flatnonzero(np.isin(view.graph.kind, PRODUCT_KINDS))
-        found = [list(product_launches(view, node, ()))[-1] for node in nodes.tolist()]
+        found = [
+            fused_attention(view, node) or list(product_launches(view, node, ()))[-1]
+            for node in nodes.tolist()
+        ]
         stand_in = np.array([launch.unlike for launch in found], bool)
         types = view.graph.product_type[nodes]
         return Products(operator_rows(found), types, stand_in, of_node)

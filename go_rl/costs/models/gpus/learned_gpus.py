@@ -20,7 +20,7 @@ from go_rl.costs.operators.examples import OperatorInputs
 from go_rl.costs.operators.launches.launch_prices import STREAMED_SHARE
 from go_rl.costs.operators.predictor import OperatorPredictor
 from go_rl.costs.operators.tables import OperatorRows
-from go_rl.costs.operators.type_rates import in_other_types, type_rates
+from go_rl.costs.operators.type_rates import type_rates
 
 LEFT_OUT = (
     "operators of GPUs that were left out are predicted within 14 % on average, of the first of a "
@@ -34,9 +34,8 @@ class LearnedGpus:
     """`CostModel`: a kernel is its products, and the bytes that it streams beyond theirs; one
     without products is a stream of all its bytes. A kernel of views alone costs nothing.
 
-    Products in other types than float32, in which all was measured, are priced by the devices'
-    rates (`type_rates`); all kernels on devices that are no GPUs of the table are priced
-    analytically. The notes say so.
+    Products in other types than float32 are priced by the devices' rates (`type_rates`); all
+    kernels on devices that are no GPUs of the table are priced analytically. The notes say so.
     """
 
     predictor: OperatorPredictor
@@ -109,7 +108,7 @@ class LearnedGpus:
         found = np.bincount(work.leader[products], minlength=len(products)) > 0
         streams = np.flatnonzero(work.streams)
         rows = streamed_rows(work.moved[streams], work.length[streams])
-        found[streams] |= self.predictor.reach.outside(_on(rows, sheet))
+        found[streams] |= self.predictor.outside(_on(rows, sheet))
         return found
 
 
@@ -134,7 +133,7 @@ class _Products(NamedTuple):
 def _priced_products(predictor: OperatorPredictor, asked: _Asked) -> _Products:
     rows, types, stand_in, of_node = gpu_kernels(asked.graph).products
     inputs = replace(_on(rows, asked.sheet), types=type_rates(types, dict(asked.device.rates)))
-    unlike = predictor.reach.outside(inputs) | stand_in | in_other_types(types)
+    unlike = predictor.outside(inputs) | stand_in
     return _Products(
         np.append(predictor.predict(inputs), 0.0)[of_node], np.append(unlike, False)[of_node]
     )
@@ -147,8 +146,8 @@ def _scaled(graph: OpGraph, device: Device) -> tuple[str, ...]:
         return ()
     named = ", ".join(ElementType(each).label for each in np.unique(types).tolist())
     return (
-        f"{types.size:,} products compute in {named}, in which nothing was measured: their times "
-        f"on {device.kind} follow from its rates and from the width of an element.",
+        f"{types.size:,} products compute in {named}: tensor cores were measured on an H200 alone, "
+        f"and their times on {device.kind} follow from its rates and from the width of an element.",
     )
 
 

@@ -11,8 +11,9 @@ from go_rl.costs.operators.launches.activations import (
     dropout_launches,
     random_nodes,
 )
+from go_rl.costs.operators.launches.attention_launches import attention_of_pieces, fused_attention
 from go_rl.costs.operators.launches.backward_launches import Bundle, backward_bundles
-from go_rl.costs.operators.launches.launch import Launch, Launches, stream
+from go_rl.costs.operators.launches.launch import Launch, Launches, batch_norm
 from go_rl.costs.operators.launches.operator_view import OperatorView
 from go_rl.costs.operators.launches.product_launches import product_launches, product_sizes
 from go_rl.costs.operators.launches.softmax_and_norms import norm_launches, softmax_launches
@@ -20,8 +21,12 @@ from go_rl.costs.operators.launches.stream_launches import stream_launch
 from go_rl.costs.operators.tables import OperatorError
 
 
-def eager_launches(graph: OpGraph) -> Launches:
+def eager_launches(graph: OpGraph, *, fuses_attention: bool = False) -> Launches:
     """Return the launches of a graph, in the order in which PyTorch issues them.
+
+    Args:
+        graph: a network.
+        fuses_attention: whether attention whose pieces the graph has is one launch too.
 
     Raises:
         OperatorError: the graph launches nothing, or has no shapes (a profile of seconds).
@@ -32,7 +37,7 @@ def eager_launches(graph: OpGraph) -> Launches:
             "shapes: give the model itself (ONNX, HLO, zoo:NAME or module:function)"
         )
     view = OperatorView(graph)
-    forward = _forward(view)
+    forward = _forward(view, fuses_attention=fuses_attention)
     backward = backward_bundles(view, forward)
     bundles = [*forward, *_products(view, backward=True), *backward, *_updates(view)]
     if not bundles:
@@ -40,19 +45,23 @@ def eager_launches(graph: OpGraph) -> Launches:
     return _ordered(view, bundles)
 
 
-def _forward(view: OperatorView) -> list[Bundle]:
+def _forward(view: OperatorView, *, fuses_attention: bool) -> list[Bundle]:
     """Launches of the forward pass: what is recognised, products, then everything else."""
     taken: dict[int, None] = {}
     found: list[Bundle] = []
     random = random_nodes(view)
+    softmax = list(softmax_launches(view))
+    whole = attention_of_pieces(view, softmax) if fuses_attention else ()
     for launch in (
-        *softmax_launches(view), *norm_launches(view), *activation_launches(view),
+        *whole, *softmax, *norm_launches(view), *activation_launches(view),
         *dropout_launches(view, random), *_affine(view),
     ):  # fmt: skip
         if not any(node in taken for node in launch.nodes):
             taken.update(dict.fromkeys(launch.nodes))
             found.append((launch,))
     for bundle in _products(view, backward=False):
+        if bundle[-1].nodes[0] in taken:
+            continue
         taken.update(dict.fromkeys(node for launch in bundle for node in launch.nodes))
         found.append(bundle)
     for node in range(view.graph.num_nodes):
@@ -66,8 +75,9 @@ def _forward(view: OperatorView) -> list[Bundle]:
 def _products(view: OperatorView, backward: bool) -> Iterator[Bundle]:
     for node, kind in enumerate(view.graph.kind.tolist()):
         if kind in PRODUCT_KINDS and view.backward[node] is backward and view.live[node]:
+            whole = fused_attention(view, node)
             bias = () if backward else _bias(view, node)
-            yield tuple(product_launches(view, node, bias))
+            yield (whole,) if whole else tuple(product_launches(view, node, bias))
 
 
 def _bias(view: OperatorView, node: int) -> tuple[int, ...]:
@@ -111,7 +121,7 @@ def _affine(view: OperatorView) -> Iterator[Launch]:
         ops = [view.op[n] for n in chain]
         if len(chain) > 1 and "mul" in ops and {"add", "sub"} & set(ops):
             used.update(chain)
-            yield stream("mulu", view.shape[node], tuple(chain), "batch norm")
+            yield batch_norm(view.shape[node], tuple(chain))
 
 
 def _is_affine(view: OperatorView, node: int) -> bool:

@@ -10,17 +10,28 @@ and the bytes that its chain moves beyond.
 from __future__ import annotations
 
 from dataclasses import replace
+from math import prod
 
 import numpy as np
 
 from go_rl.core import OpGraph, OpKind
 from go_rl.core.graph.fusion import MAX_FUSED
 from go_rl.core.operators import FLOAT_BYTES, window_positions
-from go_rl.costs.operators.launches.launch import Launch, Launches, moved
+from go_rl.costs.operators.launches.launch import (
+    BATCH_NORM,
+    WINDOW_SIZES,
+    Launch,
+    Launches,
+    moved,
+    operator_rows,
+    row_shape,
+)
 from go_rl.costs.operators.launches.product_launches import DEPTHWISE
-from go_rl.costs.operators.tables.operator_rows import NORMS, PRODUCTS, TWO_INPUTS
+from go_rl.costs.operators.tables.operator_rows import ATTENTION, NORMS, PRODUCTS, SUMS
 
 POINTWISE_KINDS = (OpKind.ELEMENTWISE, OpKind.MOVEMENT, OpKind.INPUT, OpKind.CONSTANT)
+HEAVY = (*PRODUCTS, ATTENTION, *NORMS, "rmsnorm", "depthwise")
+"""Operators that name the kernel which a chain joins."""
 UNKNOWN_KINDS = (OpKind.CONTROL, OpKind.OTHER)
 """Kinds of nodes that no compiler of element-wise chains sees through."""
 SUMMING = ("gather", "gradient of a bias", "gradient of scale and shift", "gradient of batch norm",
@@ -76,14 +87,14 @@ def _may_join(eager: Launches, number: int, readers: list[int], before_chain: bo
     launch = eager.each[number]
     if any(_is_unknown(eager.graph, eager.each[n]) for n in (number, *readers)):
         return False
-    if _is_library(launch) or launch.op in NORMS:
+    if launch.op in HEAVY or _is_library(launch):
         return before_chain
     return launch.what not in ("gather", "copy of an operand")
 
 
 def _is_library(launch: Launch) -> bool:
     """Whether a library has a kernel for a launch: nothing is computed before it there."""
-    return launch.op in PRODUCTS or launch.what == DEPTHWISE
+    return launch.op in (*PRODUCTS, ATTENTION) or launch.what == DEPTHWISE
 
 
 def _is_unknown(graph: OpGraph, launch: Launch) -> bool:
@@ -92,10 +103,10 @@ def _is_unknown(graph: OpGraph, launch: Launch) -> bool:
 
 def _is_pointwise(graph: OpGraph, launch: Launch) -> bool:
     """Whether each element follows from one element of each operand, or is copied to its place."""
-    if launch.op in (*PRODUCTS, *NORMS) or launch.what in SUMMING:
+    if launch.op in HEAVY or launch.what in SUMMING:
         return False
-    if launch.what == "batch norm":
-        return launch.op == "mulu"
+    if launch.what == BATCH_NORM:
+        return launch.op in ("mulu", "batchnorm")
     nodes = list(launch.nodes)
     if launch.what == "copy" or not nodes or graph.is_backward[nodes].any():
         return True
@@ -110,12 +121,12 @@ def _joined(eager: Launches, members: list[int]) -> Launch:
     own = [eager.each[m] for m in members]
     nodes = tuple(sorted(n for launch in own for n in launch.nodes))
     num_bytes = sum(_bytes(launch) for launch in own) - _kept(eager, members)
-    heavy = next((launch for launch in own if launch.op in (*PRODUCTS, *NORMS)), None)
+    heavy = next((launch for launch in own if launch.op in HEAVY), None)
     names = " + ".join(dict.fromkeys(launch.what for launch in own))
     unlike = any(launch.unlike for launch in own)
     if heavy is None:
-        widest = max(own, key=lambda launch: launch.sizes["width"])
-        return moved(num_bytes, widest.sizes["width"], nodes, names, unlike)
+        widest = max(row_shape(launch)[1] for launch in own)
+        return moved(num_bytes, widest, nodes, names, unlike)
     extra = max(0.0, num_bytes - _bytes(heavy))
     return replace(heavy, nodes=nodes, what=names, extra_bytes=extra, unlike=unlike)
 
@@ -123,15 +134,14 @@ def _joined(eager: Launches, members: list[int]) -> Launch:
 def _bytes(launch: Launch) -> float:
     """Bytes that a stream reads and writes; of a product its result, which a chain reads."""
     size = launch.sizes
-    if launch.op == "conv":
-        out = window_positions(
-            *(size[n] for n in ("input_size", "kernel_size", "stride", "padding"))
-        )
+    if launch.op in ("conv", "grouped"):
+        out = window_positions(*(size[name] for name in WINDOW_SIZES))
         return float(FLOAT_BYTES * size["batch"] * size["output_channel"] * out**2)
     if launch.op in PRODUCTS:
         return float(FLOAT_BYTES * size["batch"] * size["rows"] * size["columns"])
-    arrays = 3 if launch.op in TWO_INPUTS else 2
-    return float(FLOAT_BYTES * arrays * size["batch"] * size["width"])
+    if launch.op == ATTENTION:
+        return float(FLOAT_BYTES * prod(size[n] for n in ("batch", "heads", "queries", "depth")))
+    return float(operator_rows([launch]).streamed_bytes()[0])
 
 
 def _kept(eager: Launches, members: list[int]) -> float:
@@ -141,6 +151,9 @@ def _kept(eager: Launches, members: list[int]) -> float:
 
 
 def _result_bytes(launch: Launch) -> float:
-    if launch.op in PRODUCTS:
+    if launch.op in (*PRODUCTS, ATTENTION):
         return _bytes(launch)
-    return float(FLOAT_BYTES * launch.sizes["batch"] * launch.sizes["width"])
+    if launch.op in SUMS:
+        kept = launch.sizes["batch" if launch.op == "sum" else "width"]
+        return float(FLOAT_BYTES * kept)
+    return float(FLOAT_BYTES * prod(row_shape(launch)))

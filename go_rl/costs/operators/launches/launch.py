@@ -12,14 +12,18 @@ import numpy as np
 from jaxtyping import Float64, Int8, Int64
 
 from go_rl.core.graph.op_kind import PRODUCT_KINDS
-from go_rl.core.operators import FLOAT_BYTES
-from go_rl.costs.operators.tables.operator_rows import SIZES, OperatorRows
+from go_rl.core.operators import FLOAT_BYTES, window_positions
+from go_rl.costs.operators.tables.operator_rows import SIZES, WINDOWS, OperatorRows
 
 if TYPE_CHECKING:
     from go_rl.core import OpGraph
 
 ONE_READ = "relu"
 """Operator that stands for whatever moves bytes: it reads and writes each element once."""
+BATCH_NORM = "batch norm"
+"""Description of batch norms."""
+WINDOW_SIZES = ("input_size", "kernel_size", "stride", "padding")
+"""Sizes that tell how many positions a window has."""
 
 
 @dataclass(frozen=True)
@@ -115,6 +119,44 @@ def stream(op: str, shape: Sequence[int], nodes: tuple[int, ...], what: str) -> 
     """Return a launch of a stream over a tensor: its last dimension is a row."""
     length = shape[-1] if shape else 1
     return Launch(op, {"batch": prod(shape[:-1]), "width": length}, nodes, what)
+
+
+def window(
+    op: str, shape: Sequence[int], nodes: tuple[int, ...], what: str, kernel: int = 1,
+    stride: int = 1, padding: int = 0,
+) -> Launch:  # fmt: skip
+    """Return the launch of one of `go_rl.costs.operators.tables.operator_rows.WINDOWS`.
+
+    Args:
+        op: its name.
+        shape: of the image that it reads: batch, channels, height and width, which are equal.
+        nodes: of the graph.
+        what: for people.
+        kernel, stride, padding: of the window, along a side.
+    """
+    batch, channels, side = shape[:3]
+    sizes = {"batch": batch, "input_channel": channels, "output_channel": channels,
+             "kernel_size": kernel, "input_size": side, "stride": stride,
+             "padding": padding}  # fmt: skip
+    return Launch(op, sizes, nodes, what)
+
+
+def batch_norm(shape: Sequence[int], nodes: tuple[int, ...]) -> Launch:
+    """Return the launch of a batch norm in inference; of a tensor that is no square image, which
+    was not measured, one that reads and writes it."""
+    if len(shape) == 4 and shape[2] == shape[3]:
+        return window("batchnorm", shape, nodes, BATCH_NORM)
+    return stream("mulu", shape, nodes, BATCH_NORM)
+
+
+def row_shape(launch: Launch) -> tuple[int, int]:
+    """Return the rows that a launch of a stream writes, and their elements; of a sum those that it
+    reads."""
+    size = launch.sizes
+    if launch.op not in WINDOWS:
+        return size["batch"], size["width"]
+    out = window_positions(*(size[name] for name in WINDOW_SIZES))
+    return size["batch"] * size["output_channel"], out * out
 
 
 def moved(

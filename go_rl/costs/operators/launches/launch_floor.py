@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-SHARPNESS = {"bmm": 8, "linear": 8, "conv": 8, "streams": 12}
-"""Exponents of the smooth maximum, of groups of operators: where host and GPU take as long, an
-operator takes 9 % and 6 % longer than either."""
+PRODUCT_SHARPNESS, STREAM_SHARPNESS = 8, 12
+"""Exponents of the smooth maximum, of products and attention, and of streams: where host and GPU
+take as long, an operator takes 9 % and 6 % longer than either."""
 
 
 def with_floor(body: Any, floor: Any, sharpness: Any, xp: Any) -> Any:

@@ -13,7 +13,7 @@ from go_rl.costs.devices import DataSheet
 from go_rl.costs.operators.examples import OperatorInputs, error_groups
 from go_rl.costs.operators.launches import Launches
 from go_rl.costs.operators.predictor import Interval
-from go_rl.costs.operators.type_rates import in_other_types, type_rates
+from go_rl.costs.operators.type_rates import MEASURED, in_other_types, type_rates
 
 STREAMED_SHARE = 0.85
 """Share of the bandwidth at which a fused chain moves its bytes."""
@@ -32,8 +32,7 @@ class PredictsOperators(Protocol):
 
 
 def launch_prices(launches: Launches, sheet: DataSheet, predictor: PredictsOperators) -> Interval:
-    """Return the prices of L launches; equal ones are predicted once. Those in other types than
-    float32 (`type_rates`) count as unlike anything measured."""
+    """Return the prices of L launches; equal ones are predicted once."""
     rows, operator = launches.distinct
     pairs = np.stack([operator, launches.element_types])
     (operators, types), which = np.unique(pairs, axis=1, return_inverse=True)
@@ -45,7 +44,7 @@ def launch_prices(launches: Launches, sheet: DataSheet, predictor: PredictsOpera
         found.seconds[which] + extra,
         found.low[which] + extra,
         found.high[which] + extra,
-        found.unlike[which] | launches.unlike | in_other_types(launches.element_types),
+        found.unlike[which] | launches.unlike,
         found.host[which],
         found.start[which],
         found.busy[which] + extra,
@@ -59,12 +58,15 @@ def scaled_types(element_types: Int8[np.ndarray, "L"], sheet: DataSheet) -> tupl
     if not types:
         return ()
     replaced = replaced_types(types, dict(rates_of(sheet.name)))
+    measured = [each.label for each in types if each in MEASURED]
+    others = [each.label for each in types if each not in MEASURED]
     return (
-        f"{other.sum():,} launches compute in {', '.join(each.label for each in types)}, in which "
-        "nothing was measured: their times follow from the data sheet's rates and the width of an "
-        "element",
+        *([f"operators in {', '.join(measured)} were measured on an H200 alone; their times on "
+           "other GPUs follow from the data sheet's rates"] * bool(measured)),
+        *([f"operators in {', '.join(others)} were not measured: their times follow from the data "
+           "sheet's rates and the width of an element"] * bool(others)),
         *([f"{sheet.name} states no rate of {replaced}"] * bool(replaced)),
-    )
+    )  # fmt: skip
 
 
 def total_bounds(launches: Launches, prices: Interval, total: float) -> tuple[float, float]:

@@ -92,7 +92,7 @@ def _copies(view: OperatorView, node: int, batch: int) -> Iterator[Launch]:
     for operand in view.operands[node]:
         given = view.shape[operand]
         if lead > 1 and given[:lead] != shape[:lead] and view.op[operand] != "transpose":
-            yield stream("relu", given, (), "copy of an operand")
+            yield stream("copy", given, (), "copy of an operand")
 
 
 def _convolution(view: OperatorView, node: int) -> Launch:
@@ -115,12 +115,20 @@ def _convolution(view: OperatorView, node: int) -> Launch:
     if kernel == 1 and groups == 1 and not square:
         sizes = {"batch": 1, "rows": made // filters, "depth": channels, "columns": filters}
         return Launch("linear", sizes, (node,), "1 × 1 convolution")
+    even = square and isqrt(kernel) ** 2 == kernel and isqrt(stride) ** 2 == stride
+    if groups == channels == filters and even and not last:
+        size = _square(view, node, channels, filters, last).sizes
+        return Launch("depthwise", size, (node,), DEPTHWISE)
     if groups == channels:
         num_bytes = FLOAT_BYTES * (sum(view.elements[o] for o in view.operands[node]) + made)
         return moved(num_bytes, shape[-1], (node,), DEPTHWISE, unlike=True)
-    if groups > 1 or not square or isqrt(kernel) ** 2 != kernel or isqrt(stride) ** 2 != stride:
+    if not even:
         return _unfolded(view, node, filters)
-    return _square(view, node, channels, filters, last)
+    found = _square(view, node, channels, filters, last)
+    if groups == 1:
+        return found
+    sizes = {**found.sizes, "groups": groups}
+    return Launch("grouped", sizes, (node,), f"{found.what} in {groups} groups")
 
 
 def _square(view: OperatorView, node: int, channels: int, filters: int, last: bool) -> Launch:

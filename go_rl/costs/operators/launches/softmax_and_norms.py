@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from go_rl.core.operators import FLOAT_BYTES
-from go_rl.costs.operators.launches.launch import Launch, moved, stream
+from go_rl.costs.operators.launches.launch import Launch, batch_norm, moved, stream
 from go_rl.costs.operators.launches.operator_view import OperatorView
 
 SUMS = frozenset({"reduce_sum", "ReduceMean"})
@@ -43,11 +43,13 @@ def norm_launches(view: OperatorView) -> Iterator[Launch]:
             found = _norm(view, node)
             if found is not None:
                 yield found
-        elif op in ("LayerNormalization", "RMSNormalization", "SimplifiedLayerNormalization"):
+        elif op == "LayerNormalization":
             yield stream("ln", view.shape[node], (node,), "layer norm")
+        elif op in ("RMSNormalization", "SimplifiedLayerNormalization"):
+            yield stream("rmsnorm", view.shape[node], (node,), "root mean square norm")
         elif op in ("BatchNormalization", "batch-norm-inference", "InstanceNormalization",
                     "GroupNormalization", "batch-norm-training"):  # fmt: skip
-            yield stream("mulu", view.shape[node], (node,), "batch norm")
+            yield batch_norm(view.shape[node], (node,))
 
 
 def _softmax(view: OperatorView, node: int) -> Launch | None:

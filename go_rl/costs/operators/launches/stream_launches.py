@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import prod
 from types import MappingProxyType
 
 from go_rl.core import OpKind
@@ -39,11 +40,15 @@ def stream_launch(view: OperatorView, node: int) -> Launch | None:
     if kind == OpKind.ELEMENTWISE and view.elements[node]:
         return _elementwise(view, node)
     if kind == OpKind.GATHER and op == "gather":
-        return stream("relu", view.shape[node], (node,), "gather")
+        return stream("gather", view.shape[node], (node,), "gather")
+    if op == "concatenate" and view.elements[node] and _has_width(view, node):
+        return stream("concat", view.shape[node], (node,), op)
     if kind == OpKind.CONTROL:  # a folded loop moves what all its trips move
         num_bytes = max(1.0, float(view.graph.bytes_accessed[node]))
         row = view.shape[node][-1] if view.shape[node] else 1
         return moved(num_bytes, row, (node,), op, unlike=True)
+    if kind == OpKind.REDUCTION and (found := _sum(view, node)) is not None:
+        return found
     unlike = kind == OpKind.OTHER or any(part in op for part in POOLING)
     return _by_bytes(view, node, unlike)
 
@@ -65,7 +70,33 @@ def is_copied(view: OperatorView, node: int) -> bool:
 
 
 def _copy(view: OperatorView, node: int) -> Launch:
-    return stream("relu", view.shape[node], (node,), "copy")
+    given, made = view.shape[view.operands[node][0]], view.shape[node]
+    keeps_rows = bool(given) and bool(made) and given[-1] == made[-1]
+    return stream("copy" if keeps_rows else "transpose", made, (node,), "copy")
+
+
+def _sum(view: OperatorView, node: int) -> Launch | None:
+    """A reduction over the last dimensions, or the first ones; None: over others."""
+    if len(view.operands[node]) != 1 or not _has_width(view, node):
+        return None
+    given = [size for size in view.shape[view.operands[node][0]] if size > 1]
+    made = [size for size in view.shape[node] if size > 1]
+    kept, summed = prod(made), prod(given) // max(1, prod(made))
+    if len(made) >= len(given):
+        return None
+    if given[: len(made)] == made:
+        return Launch("sum", {"batch": kept, "width": summed}, (node,), view.op[node])
+    if given[-len(made) :] == made:
+        return Launch("columnsum", {"batch": summed, "width": kept}, (node,), view.op[node])
+    return None
+
+
+def _has_width(view: OperatorView, node: int) -> bool:
+    """Whether a node and what it reads have elements of one width that tells their type: 4 bytes,
+    or 2 where the graph states types."""
+    graph = view.graph
+    widths = {int(graph.output_itemsize[n]) for n in (node, *view.operands[node])}
+    return widths == {4} or (widths == {2} and graph.element_type is not None)
 
 
 def _same_size(view: OperatorView, node: int) -> bool:
@@ -78,7 +109,7 @@ def _elementwise(view: OperatorView, node: int) -> Launch:
     op, made = view.op[node], view.elements[node]
     full = [o for o in view.operands[node] if view.elements[o] == made]
     count = len(full) + (view.weights[node] == made)
-    wide = all(view.graph.output_itemsize[n] == 4 for n in (node, *full))
+    wide = _has_width(view, node) or all(view.graph.output_itemsize[n] == 4 for n in (node, *full))
     if wide and count == 2 and op in NAMED:
         return stream(NAMED[op], view.shape[node], (node,), _what(view, node))
     if wide and count <= 1 and op in ALONE:

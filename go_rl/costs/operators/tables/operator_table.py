@@ -152,7 +152,7 @@ def _size(text: str, name: str, where: str) -> int:
         raise OperatorError(f"{where}: {name} must be a number, not {text[:40]!r}") from None
     if LARGEST < number < inf:
         raise OperatorError(f"{where}: {name} must be at most {LARGEST:,}, not {text[:40]}")
-    least = 0 if name == "padding" else 1
+    least = 0 if name in ("padding", "causal") else 1
     if not least <= number <= LARGEST or number != int(number):
         kind = "zero or a positive" if least == 0 else "a positive"
         raise OperatorError(f"{where}: {name} must be {kind} whole number, not {text[:40]}")
@@ -161,16 +161,23 @@ def _size(text: str, name: str, where: str) -> int:
 
 def _check_reach(op: str, size: Mapping[str, int], where: str) -> None:
     """Raise an `OperatorError` for sizes that do not fit together, or that no device holds."""
-    if op == "conv":
+    if "kernel_size" in sizes_of(op):
         reach = size["input_size"] + 2 * size["padding"]
         if size["kernel_size"] > reach:
             raise OperatorError(
-                f"{where}: conv: kernel_size {size['kernel_size']} is larger than the padded "
+                f"{where}: {op}: kernel_size {size['kernel_size']} is larger than the padded "
                 f"input, {reach}"
             )
         result = size["batch"] * size["output_channel"] * reach**2
+        if op == "grouped" and size["input_channel"] % size["groups"]:
+            raise OperatorError(
+                f"{where}: grouped: input_channel {size['input_channel']} is no multiple of groups "
+                f"{size['groups']}"
+            )
     elif op in ("bmm", "linear"):
         result = size["batch"] * size["rows"] * size["columns"]
+    elif op == "attention":
+        result = size["batch"] * size["heads"] * size["queries"] * size["keys"]
     else:
         result = size["batch"] * size["width"]
     if result > MOST_ELEMENTS:

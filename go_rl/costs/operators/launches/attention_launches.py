@@ -1,0 +1,115 @@
+"""Attention as the one kernel that a library has for it: where a graph names it, and, on request,
+where a graph has its pieces (product, scale, mask, softmax, product)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from math import prod
+
+from go_rl.core import OpKind
+from go_rl.costs.operators.launches.launch import Launch
+from go_rl.costs.operators.launches.operator_view import OperatorView
+from go_rl.costs.operators.launches.product_launches import product_sizes
+from go_rl.costs.operators.tables.operator_rows import ATTENTION, ATTENTION_SIZES
+
+OF_SCORE = 5
+"""FLOP of a score beside its products, as readers count them; one more of a masked one."""
+BETWEEN = frozenset({"add", "sub", "mul", "div", "max", "min", "select_n", "where", "Where", "tanh",
+                     "convert_element_type", "transpose", "broadcast_in_dim"})  # fmt: skip
+"""What may happen to scores between the first product and softmax, and to probabilities before the
+second."""
+MOST_BETWEEN = 8
+"""Operators between a product and softmax."""
+
+
+def fused_attention(view: OperatorView, node: int) -> Launch | None:
+    """Return the launch of a node that is a whole attention; None: it is none, or its operands do
+    not tell heads and keys."""
+    name = view.graph.op_type[node].lower()
+    if "attention" not in name or "backward" in name or len(view.operands[node]) < 2:
+        return None
+    query, key = (view.shape[operand] for operand in view.operands[node][:2])
+    if len(query) != 4 or len(key) != 4:
+        return None
+    heads_last = view.shape[node][-1] == query[2] * query[3] and len(view.shape[node]) == 3
+    batch, heads, queries, depth = (query[i] for i in ((0, 2, 1, 3) if heads_last else range(4)))
+    groups = max(1, heads // max(1, key[2 if heads_last else 1]))
+    masked, keys = _keys(float(view.graph.flops[node]), batch * heads * queries, depth)
+    if keys < 1:
+        return None
+    causal = masked and queries > 1 and len(view.operands[node]) < 4
+    return _launch((batch, heads, groups, queries, keys, depth, int(causal)), (node,))
+
+
+def _keys(flops: float, rows: int, depth: int) -> tuple[bool, int]:
+    """Whether scores are masked, and to how many keys each of ``rows`` queries attends; 0: the FLOP
+    are no whole number of keys either way."""
+    for masked in (False, True):
+        keys = (flops / max(1, rows) + 1) / (4 * depth + OF_SCORE + masked)
+        if keys > 0 and abs(keys - round(keys)) < 1e-6 * keys:
+            return masked, round(keys)
+    return False, 0
+
+
+def attention_of_pieces(view: OperatorView, softmax: Sequence[Launch]) -> Iterator[Launch]:
+    """Yield launches that each stand for a softmax and the products before and after it.
+
+    Args:
+        view: of the graph.
+        softmax: its launches of softmax, forward.
+    """
+    for launch in softmax:
+        before = _product_before(view, launch.nodes)
+        after = _product_after(view, launch.nodes)
+        if not before or not after:
+            continue
+        batch, queries, keys, depth = product_sizes(view, before[-1])
+        if batch * queries * keys != prod(view.shape[launch.nodes[-1]]):
+            continue
+        nodes = tuple(sorted({*before, *launch.nodes, *after}))
+        yield _launch((batch, 1, 1, queries, keys, depth, 0), nodes)
+
+
+def _launch(sizes: tuple[int, ...], nodes: tuple[int, ...]) -> Launch:
+    return Launch(
+        ATTENTION, dict(zip(ATTENTION_SIZES, sizes, strict=True)), nodes, "fused attention"
+    )
+
+
+def _product_before(view: OperatorView, nodes: Sequence[int]) -> list[int]:
+    """Nodes from a softmax back to the product of which its scores are, that product last; empty:
+    there is none, or somebody else reads what lies between."""
+    inside, found = set(nodes), list[int]()
+    node = min(nodes)
+    while len(found) < MOST_BETWEEN:
+        large = [o for o in view.sources(node) if view.live[o] and o not in inside
+                 and view.elements[o] == view.elements[min(nodes)]]  # fmt: skip
+        scores = [o for o in large if _is_product(view, o) or view.op[o] in BETWEEN]
+        if len(scores) != 1 or not set(view.real_users(scores[0])) <= inside | {node}:
+            return []
+        node = scores[0]
+        found.append(node)
+        inside.add(node)
+        if _is_product(view, node):
+            return found
+    return []
+
+
+def _product_after(view: OperatorView, nodes: Sequence[int]) -> list[int]:
+    """Nodes from a softmax on to the product that reads its probabilities; empty: there is none."""
+    found, node = list[int](), max(nodes)
+    while len(found) < MOST_BETWEEN:
+        users = [u for u in view.real_users(node) if not view.backward[u] and u not in nodes]
+        if len(users) != 1:
+            return []
+        node = users[0]
+        found.append(node)
+        if _is_product(view, node):
+            return found
+        if view.op[node] not in BETWEEN:
+            return []
+    return []
+
+
+def _is_product(view: OperatorView, node: int) -> bool:
+    return view.graph.kind[node] == OpKind.MATMUL and not view.backward[node]
