@@ -92,8 +92,14 @@ def _row(
 
 
 def is_fused(network: str) -> bool:
-    """Whether attention is one kernel of a network that was measured, which is not priced."""
+    """Whether attention is one kernel of a network that was measured."""
     return network.endswith("-fused") or "decoding" in network
+
+
+def measured_graph(folder: Path, name: str) -> OpGraph:
+    """Return the graph of a network that was measured: a packed ONNX file, or one of go_rl."""
+    own = folder / f"{name}.npz"
+    return load(own) if own.is_file() else packed_graph(folder / f"{name}.onnx.gz")
 
 
 def packed_graph(path: Path) -> OpGraph:

@@ -70,7 +70,10 @@ def errors_by_kind(
 
 
 def roofline(inputs: OperatorInputs) -> np.ndarray:
-    """Return [R] seconds at a share of the peak or of the bandwidth, whichever takes longer."""
-    busy = inputs.rows.flops() / (SHARE_OF_PEAK * inputs.fields("matrix_flops"))
-    moved = inputs.rows.least_bytes() / (SHARE_OF_BANDWIDTH * inputs.fields("memory_bandwidth"))
+    """Return [R] seconds at a share of the peak of the element type or of the bandwidth, whichever
+    takes longer."""
+    width = 1.0 if inputs.types is None else inputs.types.width
+    busy = inputs.rows.flops() / (SHARE_OF_PEAK * inputs.product_rate())
+    num_bytes = inputs.rows.least_bytes() * width
+    moved = num_bytes / (SHARE_OF_BANDWIDTH * inputs.fields("memory_bandwidth"))
     return np.maximum(busy, moved)

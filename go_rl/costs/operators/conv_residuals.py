@@ -25,8 +25,12 @@ LARGEST, OUTLIER = 0.5, 1.0
 
 
 def terms(rows: OperatorRows) -> Float64[np.ndarray, "R terms"]:
-    """Return [R, TERMS] one, logarithms of sizes and their products."""
-    x = np.stack([np.log2(np.maximum(rows.sizes[name], 1)) for name in SIZES], axis=1)
+    """Return [R, TERMS] one, logarithms of sizes and their products; of a convolution in groups
+    their number counts in place of its output channels, which are as many as those of the input."""
+    columns = {name: rows.sizes[name] for name in SIZES}
+    groups = rows.sizes["groups"]
+    columns["output_channel"] = np.where(rows.op == "grouped", groups, columns["output_channel"])
+    x = np.stack([np.log2(np.maximum(each, 1)) for each in columns.values()], axis=1)
     x = (x - CENTRE) / SCALE
     first, second = np.triu_indices(len(SIZES))
     return np.concatenate([np.ones((len(x), 1)), x, x[:, first] * x[:, second]], axis=1)

@@ -25,6 +25,7 @@ from go_rl.costs.operators.tables.operator_rows import (
     ATTENTION_SIZES,
     CONV_KERNEL,
     CONV_STRIDE,
+    CONVOLUTIONS,
     MOVES,
     NORMS,
     STREAMED,
@@ -39,6 +40,9 @@ class Group(NamedTuple):
 
     ops: tuple[str, ...]
     precision: Precision
+    host: str
+    """Group of whose operators the host needs as long for a launch; its own name of those that tell
+    what a host needs."""
 
     @property
     def is_stream(self) -> bool:
@@ -51,16 +55,18 @@ class Group(NamedTuple):
         return self.ops == (ATTENTION,)
 
 
-_KINDS = {**{name: (name,) for name in (*PRODUCTS, ATTENTION)}, STREAM_GROUP: STREAMS,
-          "moves": MOVES}  # fmt: skip
-GROUPS: Mapping[str, Group] = {
-    **{name: Group(ops, Precision.FULL) for name, ops in _KINDS.items()},
-    **{f"{name} tf32": Group((name,), Precision.TF32) for name in PRODUCTS},
-    **{f"{name} half": Group(ops, Precision.HALF) for name, ops in _KINDS.items()},
-}
-"""By name, that of float32 first."""
 NEUSIGHT = ("bmm", "linear", "conv", STREAM_GROUP)
 """Groups of which NeuSight's tables have several GPUs."""
+_KINDS = {**{name: (name,) for name in (*PRODUCTS, ATTENTION)}, STREAM_GROUP: STREAMS,
+          "moves": MOVES}  # fmt: skip
+_HOSTS = {**{name: name for name in NEUSIGHT}, "grouped": "conv", ATTENTION: "bmm",
+          "moves": STREAM_GROUP}  # fmt: skip
+GROUPS: Mapping[str, Group] = {
+    **{name: Group(ops, Precision.FULL, _HOSTS[name]) for name, ops in _KINDS.items()},
+    **{f"{name} tf32": Group((name,), Precision.TF32, _HOSTS[name]) for name in PRODUCTS},
+    **{f"{name} half": Group(ops, Precision.HALF, _HOSTS[name]) for name, ops in _KINDS.items()},
+}
+"""By name, that of float32 first."""
 ERROR_GROUPS = (*PRODUCTS, ATTENTION, "element-wise", *NORMS)
 """Operators whose errors are stated, and intervals calibrated, together."""
 
@@ -80,29 +86,39 @@ class OperatorInputs:
     """[R] index of the device."""
     types: TypeRates | None = None
     """Rates and widths in other element types than float32; None: all are of float32."""
+    reads_weights: bool = False
+    """Whether the weights of layers come from memory, as in a network with more of them than a
+    cache holds; measured one by one, operators find them where the call before left them."""
 
     def take(self, rows: np.ndarray) -> OperatorInputs:
         """Return some rows."""
         types = None if self.types is None else self.types.take(rows)
-        return OperatorInputs(self.rows.take(rows), self.devices, self.device[rows], types)
+        return replace(self, rows=self.rows.take(rows), device=self.device[rows], types=types)
 
     def as_learned(self) -> OperatorInputs:
-        """Return the rows as they are priced: 1 × 1 convolutions on GPUs whose library has
-        Winograd's, of which only 3 × 3 ones were measured, as the linear layers that they are."""
-        rows = self.rows
-        measured = (self.with_winograd() == 0) | (self.precision() > Precision.FULL)
-        linear = (rows.op == "conv") & (rows.sizes["kernel_size"] == 1) & ~measured
-        if not linear.any():
+        """Return the rows as they are priced. 1 × 1 convolutions are products: on tensor cores
+        batched ones of images as they lie in memory, else, on GPUs whose library has Winograd's
+        convolutions, of which only 3 × 3 ones were measured, linear layers."""
+        rows, size = self.rows, self.rows.sizes
+        small = (rows.op == "conv") & (size["kernel_size"] == 1)
+        on_tensor_cores = self.precision() > Precision.FULL
+        batched = small & on_tensor_cores & (size["stride"] == 1) & (size["padding"] == 0)
+        linear = small & ~on_tensor_cores & (self.with_winograd() == 1)
+        if not (batched | linear).any():
             return self
-        batch, height, columns, depth = rows.products()
-        products: dict[str, np.ndarray] = {
-            "batch": batch, "rows": height, "columns": columns, "depth": depth,
+        one, height, width, depth = rows.products()
+        products: dict[str, tuple[np.ndarray, np.ndarray]] = {
+            "batch": (one, size["batch"]), "rows": (height, width), "depth": (depth, depth),
+            "columns": (width, size["input_size"] ** 2),
         }  # fmt: skip
-        sizes = {
-            name: np.where(linear, products.get(name, 0), each).astype(np.int64)
-            for name, each in rows.sizes.items()
-        }
-        return replace(self, rows=OperatorRows(np.where(linear, "linear", rows.op), sizes))
+        zero = np.zeros(len(rows))
+        sizes = {}
+        for name, each in size.items():
+            as_linear, as_batched = products.get(name, (zero, zero))
+            found = np.select([linear, batched], [as_linear, as_batched], each)
+            sizes[name] = found.astype(np.int64)
+        op = np.select([linear, batched], ["linear", "bmm"], rows.op)
+        return replace(self, rows=OperatorRows(op, sizes))
 
     def fields(self, name: str) -> Float64[np.ndarray, "R"]:
         """Return [R] a number of the data sheet of each row's device."""
@@ -124,7 +140,7 @@ class OperatorInputs:
         width = self._width()
         return ProductInputs(
             *self.rows.products(),
-            flops=self._product_rate(),
+            flops=self.product_rate(),
             bandwidth=self.fields("memory_bandwidth") / width,
             l2=self.fields("l2_bytes") / width,
             multiprocessors=self.fields("multiprocessors"),
@@ -132,6 +148,8 @@ class OperatorInputs:
             power_ratio=np.array([power_ratio(sheet) for sheet in self.devices])[self.device],
             peak_share=self._peak_share(),
             ragged=self._ragged(),
+            weights=self._weights(),
+            converted=self._converted(),
         )
 
     def attention_inputs(self) -> AttentionInputs:
@@ -139,7 +157,7 @@ class OperatorInputs:
         width = self._width()
         return AttentionInputs(
             *(self.rows.sizes[name].astype(np.float64) for name in ATTENTION_SIZES),
-            flops=self._product_rate(),
+            flops=self.product_rate(),
             bandwidth=self.fields("memory_bandwidth") / width,
             l2=self.fields("l2_bytes") / width,
             multiprocessors=self.fields("multiprocessors"),
@@ -154,18 +172,32 @@ class OperatorInputs:
         without = self.rows.is_any((*PRODUCTS, ATTENTION)) & (self.types.rate <= 0)
         return np.where(without, int(Precision.FULL), self.types.precision)
 
-    def _product_rate(self) -> Float64[np.ndarray, "R"]:
-        """[R] FLOP/s of products in the element types."""
+    def product_rate(self) -> Float64[np.ndarray, "R"]:
+        """Return [R] FLOP/s of products in the element types."""
         flops = self.fields("matrix_flops")
         if self.types is None:
             return flops
         return np.where(self.types.rate > 0, self.types.rate, flops)
 
+    def _weights(self) -> Float64[np.ndarray, "R"]:
+        """[R] elements of weights that come from memory, however small the operator."""
+        batch, _, columns, depth = self.rows.products()
+        has_weights = self.rows.is_any(("linear", *CONVOLUTIONS))
+        return np.where(has_weights & self.reads_weights, batch * columns * depth, 0.0)
+
+    def _converted(self) -> Float64[np.ndarray, "R"]:
+        """[R] elements of images of which tensor cores need another layout."""
+        size = {name: each.astype(np.float64) for name, each in self.rows.sizes.items()}
+        read = size["input_channel"] * size["input_size"] ** 2
+        made = size["output_channel"] * self.rows.conv_outputs().astype(np.float64) ** 2
+        is_image = self.rows.is_any(CONVOLUTIONS) & (self.precision() > Precision.FULL)
+        return np.where(is_image, size["batch"] * (read + made), 0.0)
+
     def _ragged(self) -> Int[np.ndarray, "R"]:
         """[R] 0: all rows of operands and results are such as tensor cores read, or the operator
         does not use them; 1: they are not; 2: they have an odd number of elements."""
         _, _, columns, depth = self.rows.products()
-        convolved = self.rows.is_any(("conv", "grouped"))
+        convolved = self.rows.is_any(CONVOLUTIONS)
         depth = np.where(convolved, self.rows.sizes["input_channel"], depth)
         step = ROW_BYTES / (4 * self._width())
         found = np.where((columns % step + depth % step) > 0, 1, 0)
@@ -207,8 +239,8 @@ class OperatorInputs:
         precision = self.precision()
         streamed = self.rows.is_any(STREAMED) & (precision == Precision.TF32)
         precision = np.where(streamed, int(Precision.FULL), precision)
-        ops, own = GROUPS[group]
-        return np.flatnonzero(self.rows.is_any(ops) & (precision == own))
+        own = GROUPS[group]
+        return np.flatnonzero(self.rows.is_any(own.ops) & (precision == own.precision))
 
 
 def error_groups(rows: OperatorRows) -> np.ndarray:

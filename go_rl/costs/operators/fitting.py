@@ -70,6 +70,9 @@ class FitData(NamedTuple):
     """[R] that add up to 1; 0: the GPU is left out."""
     start: Any
     """Initial parameters."""
+    graph_share: Any
+    """Weight of seconds in a CUDA graph, where they are known: half, or 1 of a group whose host
+    another one tells."""
 
 
 def fit_pooled(
@@ -100,6 +103,7 @@ def fit_pooled(
         jnp.asarray(has_graph, jnp.float32),
         jnp.asarray(_weights(inputs.device, len(inputs.devices), left_out), jnp.float32),
         {name: jnp.asarray(each) for name, each in start.items()},
+        jnp.asarray(0.5 if own.host == group else 1.0, jnp.float32),
     )  # fmt: skip
     params, last = _run(data, _loss_of(own), updates)
     if not np.isfinite(float(last)):
@@ -153,6 +157,7 @@ def _product_loss(p: Mapping[str, Any], data: FitData) -> Any:
         return with_floor(body, own["floor"], PRODUCT_SHARPNESS, jnp)
 
     alone = (jnp.exp(choice) * per_tile).sum(1)
+    alone = product_model.with_conversion(own, data.x, alone, jnp)
     expected = seconds(alone)
     told = seconds(jnp.take_along_axis(per_tile, column, 1)[:, 0])
     surprise = -jnp.take_along_axis(choice, column, 1)[:, 0]
@@ -195,7 +200,7 @@ def _stream_loss(p: Mapping[str, Any], data: FitData) -> Any:
 
 
 def _errors(expected: Any, alone: Any, data: FitData) -> Any:
-    """[R] errors of logarithms; of a row that was measured in a graph too, the mean of both.
+    """[R] errors of logarithms; of a row that was measured in a graph too, a mean of both.
 
     Args:
         expected: [R] logarithms of seconds with the host.
@@ -203,7 +208,7 @@ def _errors(expected: Any, alone: Any, data: FitData) -> Any:
     """
     in_graph = jnp.logaddexp(alone, jnp.log(BETWEEN_KERNELS))
     both = jnp.abs(expected - data.target), jnp.abs(in_graph - data.in_graph)
-    return both[0] + 0.5 * data.has_graph * (both[1] - both[0])
+    return both[0] + data.graph_share * data.has_graph * (both[1] - both[0])
 
 
 @partial(jax.jit, static_argnames=("loss", "updates"))

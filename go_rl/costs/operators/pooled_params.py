@@ -18,7 +18,7 @@ from go_rl.costs.operators.architectures import GENERATION_COUNT, PASCAL
 from go_rl.costs.operators.conv_residuals import TERMS
 from go_rl.costs.operators.examples import GROUPS
 from go_rl.costs.operators.product_model import TILES
-from go_rl.costs.operators.tables.operator_rows import STREAMED
+from go_rl.costs.operators.tables.operator_rows import CONVOLUTIONS, MOVES, ONE_READ, STREAMED
 
 Arrays = dict[str, np.ndarray]
 SPLITS = ("splits", "split_from", "split_launch")
@@ -74,13 +74,29 @@ def initial_params(group: str, count: int) -> Arrays:
             "stride": np.full(2, -3.0, np.float32),
             "stride_from": np.full(2, 5.0, np.float32),
         }
-        if own.ops == ("conv",):
+        if own.ops[0] in CONVOLUTIONS:
             found["residuals"] = np.zeros((2, TERMS), np.float32)
+            found |= {name: np.float32(at) for name, at in product_model.CONVERSION.items()}
     return _vectors(found)
 
 
 def _vectors(found: Arrays) -> Arrays:
     return {name: np.atleast_1d(each) for name, each in found.items()}
+
+
+def on_hosts(params: Mapping[str, Arrays]) -> dict[str, Arrays]:
+    """Return parameters of groups with the floors and starts of those that tell their hosts, as far
+    as those were learned; a stream that only other groups have needs what a copy needs."""
+    found = {}
+    for name, own in params.items():
+        host = params.get(GROUPS[name].host, own)
+        needs = {each: host[each] for each in ("floor", "start")}
+        if GROUPS[name].is_stream:
+            copied = np.isin(STREAMED, MOVES)
+            usual = STREAMED.index(ONE_READ)
+            needs = {each: np.where(copied, at[:, [usual]], at) for each, at in needs.items()}
+        found[name] = own | needs
+    return found
 
 
 def of_measured(

@@ -7,7 +7,7 @@ measured GPUs together; what GPUs do not share is told in `pooled_params`.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -26,7 +26,7 @@ from go_rl.costs.operators.examples import (
     OperatorInputs,
     error_groups,
 )
-from go_rl.costs.operators.pooled_params import UNMEASURED, Arrays, initial_params
+from go_rl.costs.operators.pooled_params import UNMEASURED, Arrays, initial_params, on_hosts
 from go_rl.costs.operators.pricing import Known, LogSeconds, log_seconds, places
 from go_rl.costs.operators.reach import Reach, reach_of
 from go_rl.runtime.saved_model import SavedKind
@@ -110,6 +110,7 @@ class OperatorPredictor(Predictor[OperatorExamples, OperatorInputs]):
         from go_rl.costs.operators.fitting import fit_pooled
 
         config = config or OperatorFitConfig()
+        examples = replace(examples, inputs=examples.inputs.as_learned())
         drawn = {group: examples.take(fit_rows(examples, group, config)) for group in GROUPS}
 
         def fitted(group: str, left_out: frozenset[int]) -> Arrays:
@@ -133,7 +134,7 @@ class OperatorPredictor(Predictor[OperatorExamples, OperatorInputs]):
         known = {group: _known(examples.inputs, group, left_out) for group in GROUPS}
         if not any(known.values()):
             raise TrainingError("operators: there are no rows to learn from")
-        params = {group: fitted(group, left_out) for group, each in known.items() if each}
+        params = on_hosts({g: fitted(g, left_out) for g, each in known.items() if each})
         kept = np.flatnonzero(~np.isin(examples.inputs.device, list(left_out)))
         used = examples.take(kept)
         judged = used.take(_draw_calibration(used, config))
@@ -275,7 +276,7 @@ def _calibrated(
         without = left_out | {int(device)}
         others = {g: tuple(d for d in each if d != device) for g, each in known.items()}
         priced = {g for g, each in known.items() if device in each} | {STREAM_GROUP}
-        params = {g: fitted(g, without) for g in priced if others[g]}
+        params = on_hosts({g: fitted(g, without) for g in priced if others[g]})
         alone = [inputs.take(rows).in_group(g) for g in priced if not others[g]]
         rows = np.delete(rows, np.concatenate([np.zeros(0, np.int64), *alone]))
         found = log_seconds(params, others, inputs.devices, inputs.take(rows))

@@ -29,6 +29,11 @@ CEILING_SHARPNESS = 8
 Params = Mapping[str, Any]
 
 
+CONVERSION = {"conversion": 0.5, "conversion_launch": -12.5}
+"""Further parameters of convolutions, from which learning starts: the logit of the share of the
+bandwidth at which layouts change, and the logarithm of the seconds of its launches."""
+
+
 class ProductInputs(NamedTuple):
     """``R`` products on ``R`` devices; all [R]."""
 
@@ -51,6 +56,10 @@ class ProductInputs(NamedTuple):
     """Largest share of the peak that any tile could reach."""
     ragged: Any
     """0 to 2: how badly rows are aligned for tensor cores."""
+    weights: Any
+    """Elements that come from memory even where all fits in the cache."""
+    converted: Any
+    """Elements that are read and written once more, in another layout."""
 
 
 def initial_params() -> dict[str, np.ndarray]:
@@ -73,7 +82,18 @@ def log_gpu_seconds(p: Params, x: ProductInputs, xp: Any = np) -> Any:
     """Return [R] natural logarithms of seconds for which the GPU works."""
     per_tile, padding = tile_log_seconds(p, x, xp)
     chosen = xp.exp(log_choice(p, per_tile, padding, xp))
-    return (chosen * per_tile).sum(1)
+    return with_conversion(p, x, (chosen * per_tile).sum(1), xp)
+
+
+def with_conversion(p: Params, x: ProductInputs, log_seconds: Any, xp: Any) -> Any:
+    """Return logarithms of seconds with those for which images are brought into the layout of
+    tensor cores and back."""
+    if "conversion" not in p:
+        return log_seconds
+    moved = 2 * FLOAT_BYTES * x.converted / (x.bandwidth * _sigmoid(p["conversion"], xp))
+    moved = moved * missed(FLOAT_BYTES * xp.maximum(x.converted, 1.0), x.l2, xp)
+    extra = xp.where(x.converted > 0, moved + xp.exp(p["conversion_launch"]), 1e-12)
+    return xp.logaddexp(log_seconds, xp.log(extra))
 
 
 def tile_log_seconds(p: Params, x: ProductInputs, xp: Any) -> tuple[Any, Any]:
@@ -152,7 +172,8 @@ def _memory_bytes(p: Params, x: ProductInputs, across: Any, down: Any, parts: An
     stays = _sigmoid(2 * (room + p["l2_keeps"]), xp)
     result = FLOAT_BYTES * batch * rows * columns
     moved = stays * once + (1 - stays) * again + result * (2 * parts - 1)
-    return moved * missed(once + result, x.l2[:, None], xp)
+    from_memory = missed(once + result, x.l2[:, None], xp)
+    return moved * from_memory + (1 - from_memory) * FLOAT_BYTES * x.weights[:, None]
 
 
 def log_choice(p: Params, per_tile: Any, padding: Any, xp: Any) -> Any:

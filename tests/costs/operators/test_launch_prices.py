@@ -30,7 +30,11 @@ class Counting:
 
 
 def _launches(*each):
-    return Launches(SimpleNamespace(names=(), element_type=None), each, ((),) * len(each))
+    return Launches(
+        SimpleNamespace(names=(), element_type=None, weight_bytes=np.zeros(1)),
+        each,
+        ((),) * len(each),
+    )
 
 
 def _stream(op, rows=8, **others):

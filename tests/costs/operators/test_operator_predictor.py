@@ -11,19 +11,21 @@ from go_rl.costs.devices import device_names, find_device, with_launch
 from go_rl.costs.operators import GPU_WEIGHTS
 from go_rl.costs.operators.architectures import AMPERE, VOLTA, generation_of, power_ratio
 from go_rl.costs.operators.calibration import CELLS, bounds, calibrate, cells
-from go_rl.costs.operators.examples import OperatorInputs
+from go_rl.costs.operators.examples import ERROR_GROUPS, OperatorInputs
 from go_rl.costs.operators.predictor import KIND, OperatorFitConfig, OperatorPredictor
 from go_rl.costs.operators.pricing import LogSeconds
 from go_rl.costs.operators.tables import OPERATORS, STREAMS, OperatorRows
 from go_rl.costs.operators.tables.operator_rows import SIZES, sizes_of
 
 USUAL = {"batch": 32, "rows": 512, "depth": 768, "columns": 768, "width": 1024, "input_channel": 64,
-         "output_channel": 64, "kernel_size": 3, "input_size": 56, "stride": 1,
-         "padding": 1}  # fmt: skip
+         "output_channel": 64, "kernel_size": 3, "input_size": 56, "stride": 1, "padding": 1,
+         "heads": 12, "groups": 1, "queries": 256, "keys": 256, "causal": 0}  # fmt: skip
+OF_OP = {"linear": {"batch": 1}, "batchnorm": {"kernel_size": 1, "padding": 0},
+         "attention": {"depth": 64}, "grouped": {"groups": 4}}  # fmt: skip
 
 
 def one(op: str, device: str, **change: int) -> OperatorInputs:
-    sizes = {**USUAL, **({"batch": 1} if op == "linear" else {}), **change}
+    sizes = {**USUAL, **OF_OP.get(op, {}), **change}
     columns = {n: np.array([sizes[n] if n in sizes_of(op) else 0], np.int64) for n in SIZES}
     rows = OperatorRows(np.array([op]), columns)
     return OperatorInputs(rows, (find_device(device),), np.zeros(1, np.int64))
@@ -83,7 +85,7 @@ def _logs(part: np.ndarray, floor: float = 1e-5, start: float = 5e-6) -> LogSeco
     body, count = np.log(part + start), len(part)
     host = np.full(count, np.log(floor))
     total = np.logaddexp(12 * body, 12 * host) / 12
-    return LogSeconds(total, body, host, np.full(count, np.log(start)), body, np.zeros(count))
+    return LogSeconds(total, body, host, np.full(count, np.log(start)), body)
 
 
 def test_cells_are_operators_by_their_length():
@@ -95,7 +97,7 @@ def test_cells_are_operators_by_their_length():
 
 def test_bounds_scale_host_and_gpu_apart():
     """By hand: a long operator errs as the GPU does, a tiny one as the host, faster or slower."""
-    logs, group = _logs(np.array([1.0, 1e-9])), np.full(2, 3)
+    logs, group = _logs(np.array([1.0, 1e-9])), np.full(2, ERROR_GROUPS.index("element-wise"))
     low, high = bounds(np.full(2, np.log(2)), group, logs, np.zeros(2, bool))
     np.testing.assert_allclose(np.exp(low), [0.5, 1e-5 / 2.5], rtol=1e-4)
     np.testing.assert_allclose(np.exp(high), [2.0, 1.9e-5], rtol=1e-4)
@@ -122,14 +124,15 @@ def test_products_and_streams_have_a_scale_each():
     scale of the latter is none of the former's. Half-width by hand: nine tenths of 0.2."""
     count, even = 1000, np.linspace(-0.2, 0.2, 1000)
     device = np.repeat(np.arange(5), 2 * count)
-    group = np.tile(np.repeat([1, 4], count), 5)
-    times = np.where((group == 4) & (device == 4), 3.0, 1.0)
+    softmax = ERROR_GROUPS.index("softmax")
+    group = np.tile(np.repeat([1, softmax], count), 5)
+    times = np.where((group == softmax) & (device == 4), 3.0, 1.0)
     logs = _logs(np.full(10 * count, 1e-2))
     found = calibrate(logs.body + np.tile(even, 10) * times, logs, group, device)
     alone = calibrate(logs.body + np.tile(even, 10), logs, np.full(10 * count, 1), device)
     assert found.half_width[3:6] == pytest.approx(alone.half_width[3:6])
     assert found.half_width[5] == pytest.approx(0.18, abs=0.02)
-    assert found.half_width[14] > 1.4 * found.half_width[5]
+    assert found.half_width[3 * softmax + 2] > 1.4 * found.half_width[5]
     assert found.covered["linear"] == pytest.approx(0.9, abs=0.03)
     assert 0.8 < found.covered["softmax"] < 1
     assert set(found.covered) == {"linear", "softmax"}
@@ -204,7 +207,7 @@ NOT_HERE = ("h100", "h100-pcie", "h200", "l4", "a40", "rtx-3090", "rtx-2080-ti")
 )
 def test_small_steps_in_size_cost_no_less(name, op, size, shipped):
     """From tiny to huge by a fifth: no step is 6 % faster (another tile, sums that are split no
-    more); no interval is wider than a factor of 13, of which 4.8
+    more); no interval is wider than a factor of 14, of which 4.8
     are an unknown host's."""
     steps = np.unique(np.round(2 ** np.arange(0, 15, 0.25)).astype(np.int64))
     each = one(op, name)
@@ -212,7 +215,7 @@ def test_small_steps_in_size_cost_no_less(name, op, size, shipped):
     rows = OperatorRows(np.repeat(each.rows.op, len(steps)), columns)
     found = shipped.interval(OperatorInputs(rows, each.devices, np.zeros(len(steps), np.int64)))
     assert (found.seconds[1:] > 0.94 * found.seconds[:-1]).all()
-    assert (found.high < 13 * found.low).all()
+    assert (found.high < 14 * found.low).all()
 
 
 def test_large_products_reach_a_plausible_share_of_the_peak(shipped):

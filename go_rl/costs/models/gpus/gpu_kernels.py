@@ -17,11 +17,11 @@ from go_rl.core import NO_DIM, OpGraph
 from go_rl.core.graph.op_kind import FREE_KINDS, PRODUCT_KINDS
 from go_rl.core.operators import FLOAT_BYTES
 from go_rl.costs.operators.launches.attention_launches import fused_attention
-from go_rl.costs.operators.launches.launch import ONE_READ, operator_rows
+from go_rl.costs.operators.launches.launch import operator_rows
 from go_rl.costs.operators.launches.operator_view import VIEWS, OperatorView
 from go_rl.costs.operators.launches.product_launches import product_launches
 from go_rl.costs.operators.tables import OperatorRows
-from go_rl.costs.operators.tables.operator_rows import SIZES
+from go_rl.costs.operators.tables.operator_rows import ONE_READ, SIZES
 from go_rl.costs.operators.type_rates import element_width
 from go_rl.graphs.cutting.kernel_set import cut_kernels
 from go_rl.graphs.cutting.opcode_names import opcode

@@ -26,11 +26,12 @@ def fused_attention(view: OperatorView, node: int) -> Launch | None:
     """Return the launch of a node that is a whole attention; None: it is none, or its operands do
     not tell heads and keys."""
     name = view.graph.op_type[node].lower()
-    if "attention" not in name or "backward" in name or len(view.operands[node]) < 2:
+    shapes = [view.shape[o] for o in view.operands[node] if len(view.shape[o]) == 4]
+    if "attention" not in name or "backward" in name or not shapes:
         return None
-    query, key = (view.shape[operand] for operand in view.operands[node][:2])
-    if len(query) != 4 or len(key) != 4:
-        return None
+    # Operands come in the order of the graph: queries are those of which the result has as many.
+    query = next((each for each in shapes if prod(each) == view.elements[node]), shapes[0])
+    key = next((each for each in shapes if each != query and each[-1] == query[-1]), query)
     heads_last = view.shape[node][-1] == query[2] * query[3] and len(view.shape[node]) == 3
     batch, heads, queries, depth = (query[i] for i in ((0, 2, 1, 3) if heads_last else range(4)))
     groups = max(1, heads // max(1, key[2 if heads_last else 1]))
@@ -79,15 +80,16 @@ def _launch(sizes: tuple[int, ...], nodes: tuple[int, ...]) -> Launch:
 def _product_before(view: OperatorView, nodes: Sequence[int]) -> list[int]:
     """Nodes from a softmax back to the product of which its scores are, that product last; empty:
     there is none, or somebody else reads what lies between."""
-    inside, found = set(nodes), list[int]()
-    node = min(nodes)
+    inside, found, size = set(nodes), list[int](), view.elements[max(nodes)]
+    last = set(nodes)
     while len(found) < MOST_BETWEEN:
-        large = [o for o in view.sources(node) if view.live[o] and o not in inside
-                 and view.elements[o] == view.elements[min(nodes)]]  # fmt: skip
-        scores = [o for o in large if _is_product(view, o) or view.op[o] in BETWEEN]
-        if len(scores) != 1 or not set(view.real_users(scores[0])) <= inside | {node}:
+        scores = {o for n in last for o in view.sources(n) if o not in inside and view.live[o]
+                  and view.elements[o] == size
+                  and (_is_product(view, o) or view.op[o] in BETWEEN)}  # fmt: skip
+        if len(scores) != 1 or not set(view.real_users(min(scores))) <= inside:
             return []
-        node = scores[0]
+        (node,) = scores
+        last = {node}
         found.append(node)
         inside.add(node)
         if _is_product(view, node):
@@ -112,4 +114,4 @@ def _product_after(view: OperatorView, nodes: Sequence[int]) -> list[int]:
 
 
 def _is_product(view: OperatorView, node: int) -> bool:
-    return view.graph.kind[node] == OpKind.MATMUL and not view.backward[node]
+    return int(view.graph.kind[node]) == OpKind.MATMUL and not view.backward[node]

@@ -13,13 +13,11 @@ from jaxtyping import Float64, Int8, Int64
 
 from go_rl.core.graph.op_kind import PRODUCT_KINDS
 from go_rl.core.operators import FLOAT_BYTES, window_positions
-from go_rl.costs.operators.tables.operator_rows import SIZES, WINDOWS, OperatorRows
+from go_rl.costs.operators.tables.operator_rows import ONE_READ, SIZES, WINDOWS, OperatorRows
 
 if TYPE_CHECKING:
     from go_rl.core import OpGraph
 
-ONE_READ = "relu"
-"""Operator that stands for whatever moves bytes: it reads and writes each element once."""
 BATCH_NORM = "batch norm"
 """Description of batch norms."""
 WINDOW_SIZES = ("input_size", "kernel_size", "stride", "padding")

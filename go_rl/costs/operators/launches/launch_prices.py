@@ -38,7 +38,11 @@ def launch_prices(launches: Launches, sheet: DataSheet, predictor: PredictsOpera
     (operators, types), which = np.unique(pairs, axis=1, return_inverse=True)
     rows, which = rows.take(operators), which.ravel()
     rates = type_rates(types.astype(np.int8), dict(rates_of(sheet.name)))
-    found = predictor.interval(OperatorInputs(rows, (sheet,), np.zeros_like(operators), rates))
+    weights = float(launches.graph.weight_bytes.sum())
+    inputs = OperatorInputs(
+        rows, (sheet,), np.zeros_like(operators), rates, reads_weights=weights > sheet.l2_bytes
+    )
+    found = predictor.interval(inputs)
     extra = launches.extra_bytes / (STREAMED_SHARE * sheet.memory_bandwidth)
     return Interval(
         found.seconds[which] + extra,

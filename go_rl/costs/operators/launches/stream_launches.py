@@ -71,7 +71,8 @@ def is_copied(view: OperatorView, node: int) -> bool:
 
 def _copy(view: OperatorView, node: int) -> Launch:
     given, made = view.shape[view.operands[node][0]], view.shape[node]
-    keeps_rows = bool(given) and bool(made) and given[-1] == made[-1]
+    of_product = view.graph.kind[view.source(view.operands[node][0])] in PRODUCT_KINDS
+    keeps_rows = of_product or (bool(given) and bool(made) and given[-1] == made[-1])
     return stream("copy" if keeps_rows else "transpose", made, (node,), "copy")
 
 

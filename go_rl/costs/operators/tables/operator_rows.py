@@ -13,6 +13,7 @@ from go_rl.core.operators import FLOAT_BYTES, MATMUL_SIZES, window_positions
 
 PRODUCTS = ("bmm", "linear", "conv", "grouped")
 """Operators that multiply matrices; ``grouped`` is a convolution in groups of several channels."""
+CONVOLUTIONS = ("conv", "grouped")
 ATTENTION = "attention"
 """Softmax attention in one kernel: scores never leave the multiprocessors."""
 TWO_INPUTS = ("add", "div", "mul", "pow")
@@ -26,6 +27,8 @@ WINDOWS = ("batchnorm", "depthwise", "pool")
 MOVES = (*WINDOWS, "columnsum", "concat", "copy", "gather", "rmsnorm", "sum", "transpose")
 """Further streams, which NeuSight's tables do not have: ``copy`` keeps rows together, ``transpose``
 does not."""
+ONE_READ = "relu"
+"""Stream that stands for whatever moves bytes: it reads and writes each element once."""
 SUMS = ("columnsum", "sum")
 """Streams that write next to nothing."""
 BY_ROWS = (*NORMS, "rmsnorm", "sum")
@@ -93,7 +96,7 @@ class OperatorRows:
         `PRODUCTS` computes: a linear layer multiplies the rows of a whole batch by one matrix, a
         convolution is the product of its unfolded image, one for each group."""
         size = {name: each.astype(np.float64) for name, each in self.sizes.items()}
-        conv = self.is_any(("conv", "grouped"))
+        conv = self.is_any(CONVOLUTIONS)
         groups = np.where(self.op == "grouped", size["groups"], 1.0)
         out = self.conv_outputs().astype(np.float64)
         rows = np.where(self.op == "linear", size["batch"] * size["rows"], size["rows"])
@@ -111,7 +114,7 @@ class OperatorRows:
         out = window_positions(
             size["input_size"], size["kernel_size"], np.maximum(size["stride"], 1), size["padding"]
         )
-        return np.where(self.is_any(("conv", "grouped", *WINDOWS)), out, 1)
+        return np.where(self.is_any((*CONVOLUTIONS, *WINDOWS)), out, 1)
 
     def stream_rows(self) -> tuple[Float64[np.ndarray, "R"], Float64[np.ndarray, "R"]]:
         """Return [R] rows and their elements in the result of each row of `STREAMED`; of sums in
@@ -157,7 +160,7 @@ class OperatorRows:
         batch, rows, columns, depth = self.products()
         size = {name: each.astype(np.float64) for name, each in self.sizes.items()}
         image = size["batch"] * size["input_channel"] * size["input_size"] ** 2
-        left = np.where(self.is_any(("conv", "grouped")), image, batch * rows * depth)
+        left = np.where(self.is_any(CONVOLUTIONS), image, batch * rows * depth)
         total = left + batch * depth * columns + batch * rows * columns
         held = size["keys"] / np.maximum(size["groups"], 1)
         attended = 2 * size["batch"] * size["heads"] * size["depth"] * (size["queries"] + held)
