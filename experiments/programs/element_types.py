@@ -19,7 +19,6 @@ from experiments.experiment import RESULTS, Experiment
 from experiments.page_text import markdown_table
 from experiments.programs.measured_networks import is_fused, measured_graph, priced
 from experiments.programs.operator_errors import OperatorErrors, errors_by_kind, roofline
-from go_rl import retyped
 from go_rl.core import ElementType, OpGraph
 from go_rl.core.hardware.rates import rates_of
 from go_rl.costs.devices import DataSheet, find_device
@@ -41,8 +40,6 @@ FOLDERS = ("half", "more", "typed")
 ANOTHER_PROGRAM = 1.3
 """Times that a CUDA graph takes as long as the eager network from which on it computes something
 else: a module that cannot be captured was exported first, with attention in pieces."""
-FUSED_INSIDE = ("vit-b-16-b16",)
-"""Networks whose graph has attention in pieces, and whose module fuses it."""
 BYTES_ALONE = 2.0
 """Speed-up of a network in 16 bits that only moves bytes."""
 HEAD = """# Operators and networks in other element types, and fused attention
@@ -56,8 +53,8 @@ in these types is not known.
 NETWORKS = """## Networks
 
 Milliseconds as one CUDA graph; of `bert-large-b8-s512-fused` eager, for its graph is of a module
-that was exported first and computes something else. The graphs were read once in float32 and
-converted: casts that a network in 16 bits adds, as around the norms of Llama, are not in them.
+that was exported first and computes something else. The graphs are those of `torch.export` in
+float32 and in bfloat16.
 """
 OPERATORS = """## Operators on the H100, which taught nothing
 
@@ -114,9 +111,11 @@ class ElementTypes(Experiment):
 def _rows(folder: Path, device: str, learned: OperatorPredictor) -> Iterator[TypeRow]:
     sheet = find_device(device)
     for name, measured in network_times(folder / device).items():
-        graph = measured_graph(folder / "h200" / "networks", name)
-        fuses = name in FUSED_INSIDE
-        predicted = {each: _milliseconds(graph, each, sheet, learned, fuses) for each in measured}
+        predicted = {
+            each: _milliseconds(measured_graph(folder / "h200" / "networks", name, each), sheet,
+                                learned)
+            for each in measured
+        }  # fmt: skip
         for each in TYPES:
             if each in measured:
                 yield TypeRow(
@@ -145,12 +144,9 @@ def _of_row(row: Mapping[str, Any]) -> float:
     return min(eager, graph) if exported and graph > ANOTHER_PROGRAM * eager else graph
 
 
-def _milliseconds(
-    graph: OpGraph, name: str, sheet: DataSheet, learned: OperatorPredictor, fuses: bool
-) -> float:
+def _milliseconds(graph: OpGraph, sheet: DataSheet, learned: OperatorPredictor) -> float:
     """The GPU's part alone."""
-    launches = eager_launches(retyped(graph, name), fuses_attention=fuses)
-    return priced(launches, sheet, learned)[-1]
+    return priced(eager_launches(graph), sheet, learned)[-1]
 
 
 def _network_page(rows: Sequence[TypeRow]) -> Iterator[str]:

@@ -1,22 +1,20 @@
 """Whole networks, predicted and measured: the part of `measured_gpu` that reads networks.
 
-The networks are those of ``on_gpu/networks.py``, exported to ONNX without weights by
-``on_gpu/export.py``; one that is no file there, or is not read, has the reason in its row.
+The networks are those of ``on_gpu/networks.py``, exported by ``on_gpu/export.py`` and read once
+into graphs; one that is no file there, or is not read, has the reason in its row.
 """
 
 from __future__ import annotations
 
-import gzip
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
 
 from experiments.page_text import FOUR, markdown_table, shown
-from go_rl import load
+from go_rl import load, retyped
 from go_rl.core import GoRLError, OpGraph
 from go_rl.costs.devices import DataSheet, with_launch
 from go_rl.costs.operators.launches import Launches, eager_launches, fused_launches
@@ -29,13 +27,14 @@ from go_rl.costs.operators.launches.launch_replay import issued_ahead
 from go_rl.costs.operators.predictor import OperatorPredictor
 
 NAN = float("nan")
+FLOAT32, TF32 = "float32", "tf32"
 TEXT = """## Whole networks in float32, inference
 
 Measured eager (a host issues launches one by one) and as one CUDA graph (no host). Predicted by
 `predict --fusion none`: with the usual host, which is the command's answer, with the host told
 (`--launch-us {launch:.1f}`), and the GPU's part alone (kernels a microsecond apart, no host), which
 is compared with the CUDA graph; `chains` is the default, fused answer. Networks are
-torchvision's and transformers' with random weights, exported to ONNX{exported}."""
+torchvision's and transformers' with random weights, as `torch.export` gives them."""
 
 
 @dataclass(frozen=True)
@@ -69,7 +68,7 @@ def network_rows(
     ``launch``: microseconds of a launch on the host of the measurements."""
     found = []
     for row in measured:
-        if row.get("type") == "float32" and "eager" in row and not is_fused(row["network"]):
+        if row.get("type") == FLOAT32 and "eager" in row and not is_fused(row["network"]):
             times = (row["eager"]["ms"], row.get("graph", {}).get("ms", NAN))
             found.append(_row(folder, row["network"], times, learned, device, launch))
             print(found[-1], flush=True)
@@ -81,7 +80,7 @@ def _row(
     sheet: DataSheet, launch: float,
 ) -> NetworkRow:  # fmt: skip
     try:
-        launches = eager_launches(packed_graph(folder / f"{name}.onnx.gz"))
+        launches = eager_launches(measured_graph(folder, name))
     except (GoRLError, OSError) as error:
         reason = str(error).splitlines()[0]
         return NetworkRow(name, 0, *times, NAN, NAN, NAN, NAN, NAN, NAN, reason)
@@ -96,18 +95,12 @@ def is_fused(network: str) -> bool:
     return network.endswith("-fused") or "decoding" in network
 
 
-def measured_graph(folder: Path, name: str) -> OpGraph:
-    """Return the graph of a network that was measured: a packed ONNX file, or one of go_rl."""
-    own = folder / f"{name}.npz"
-    return load(own) if own.is_file() else packed_graph(folder / f"{name}.onnx.gz")
-
-
-def packed_graph(path: Path) -> OpGraph:
-    """Return the graph of a packed ONNX file."""
-    with TemporaryDirectory() as folder:
-        whole = Path(folder) / path.stem
-        whole.write_bytes(gzip.decompress(path.read_bytes()))
-        return load(whole)
+def measured_graph(folder: Path, name: str, element_type: str = FLOAT32) -> OpGraph:
+    """Return the graph of a network that was measured, as PyTorch exported it in an element type:
+    one in TF32 is that of float32, one in float16 has the operators of bfloat16."""
+    own = FLOAT32 if element_type in (FLOAT32, TF32) else "bfloat16"
+    graph = load(folder / f"{name}.{own}.npz")
+    return retyped(graph, TF32) if element_type == TF32 else graph
 
 
 def priced(
@@ -122,7 +115,7 @@ def priced(
     return 1e3 * total, 1e3 * low, 1e3 * high, 1e3 * alone
 
 
-def networks_text(rows: Sequence[NetworkRow], launch: float, exported: str = "") -> str:
+def networks_text(rows: Sequence[NetworkRow], launch: float) -> str:
     """Return the section on networks."""
     heads = ("network", "launches", "eager, ms", "predicted (90 %)", "error", "host told", "error",
              "CUDA graph, ms", "GPU's part", "error", "chains")  # fmt: skip
@@ -141,7 +134,7 @@ def networks_text(rows: Sequence[NetworkRow], launch: float, exported: str = "")
     problems = [f"- `{row.network}` is not predicted: {row.problem}" for row in rows if row.problem]
     inside = sum(row.low_ms <= row.eager_ms <= row.high_ms for row in priced_rows)
     said = f"Eager latencies within the 90 % interval: {inside} of {len(priced_rows)}."
-    text = TEXT.format(launch=launch, exported=exported)
+    text = TEXT.format(launch=launch)
     table = markdown_table(heads, lines).rstrip()
     return "\n\n".join([text, table, "\n".join([said, *problems])])
 

@@ -165,12 +165,15 @@ class OperatorInputs:
         )
 
     def precision(self) -> Int[np.ndarray, "R"]:
-        """Return [R] `Precision` by which each row is priced: products in a type of which the
-        device states no rate are those of float32."""
+        """Return [R] `Precision` by which each row is priced. Products in a type of which the
+        device states no rate are those of float32; TF32 is of products alone."""
         if self.types is None:
             return np.zeros(len(self.rows), np.int64)
-        without = self.rows.is_any((*PRODUCTS, ATTENTION)) & (self.types.rate <= 0)
-        return np.where(without, int(Precision.FULL), self.types.precision)
+        found = self.types.precision.astype(np.int64)
+        product = self.rows.is_any(PRODUCTS)
+        full = (product | (self.rows.op == ATTENTION)) & (self.types.rate <= 0)
+        full |= ~product & (found == Precision.TF32)
+        return np.where(full, int(Precision.FULL), found)
 
     def product_rate(self) -> Float64[np.ndarray, "R"]:
         """Return [R] FLOP/s of products in the element types."""
@@ -236,11 +239,8 @@ class OperatorInputs:
 
     def in_group(self, group: str) -> np.ndarray:
         """Return the rows of one of `GROUPS`."""
-        precision = self.precision()
-        streamed = self.rows.is_any(STREAMED) & (precision == Precision.TF32)
-        precision = np.where(streamed, int(Precision.FULL), precision)
         own = GROUPS[group]
-        return np.flatnonzero(self.rows.is_any(own.ops) & (precision == own.precision))
+        return np.flatnonzero(self.rows.is_any(own.ops) & (self.precision() == own.precision))
 
 
 def error_groups(rows: OperatorRows) -> np.ndarray:

@@ -48,7 +48,7 @@ def test_pieces_become_one_launch_on_request_only():
     assert count["bmm"] == 4
     products = [launch for launch in apart.each if launch.op == "bmm"]
     assert _attention(fused)[0] == {
-        "batch": products[0].sizes["batch"], "heads": 1, "groups": 1,
+        "batch": 8, "heads": 2, "groups": 1,
         "queries": products[0].sizes["rows"], "keys": products[0].sizes["columns"],
         "depth": products[0].sizes["depth"], "causal": 0,
     }  # fmt: skip

@@ -11,8 +11,10 @@ from go_rl.core import ElementType
 from go_rl.core.hardware.rates import rates_of
 from go_rl.costs.devices import find_device
 from go_rl.costs.operators import GPU_WEIGHTS
+from go_rl.costs.operators.examples import GROUPS
 from go_rl.costs.operators.measured_tables import read_measured
 from go_rl.costs.operators.predictor import OperatorPredictor
+from go_rl.costs.operators.tables import OPERATORS
 from go_rl.costs.operators.type_rates import type_rates
 
 TYPES = ("float32", "tf32", "bfloat16", "float16")
@@ -91,6 +93,13 @@ def test_attention_reads_its_cache(shipped):
     whole = _seconds(shipped, "attention", "h100", "bfloat16", **prompt)
     causal = _seconds(shipped, "attention", "h100", "bfloat16", **(prompt | {"causal": 1}))
     assert 0.45 * whole < causal < 0.8 * whole
+
+
+@pytest.mark.parametrize("name", [e.label for e in ElementType])
+@pytest.mark.parametrize("op", OPERATORS)
+def test_every_type_of_every_operator_has_a_group(op, name):
+    inputs = _typed(one(op, "h200"), name)
+    assert sum(len(inputs.in_group(group)) for group in GROUPS) == 1
 
 
 @pytest.mark.parametrize("name", [*TYPES, "float8", "int8"])

@@ -64,11 +64,13 @@ def attention_of_pieces(view: OperatorView, softmax: Sequence[Launch]) -> Iterat
         after = _product_after(view, launch.nodes)
         if not before or not after:
             continue
-        batch, queries, keys, depth = product_sizes(view, before[-1])
-        if batch * queries * keys != prod(view.shape[launch.nodes[-1]]):
+        all_heads, queries, keys, depth = product_sizes(view, before[-1])
+        shape = view.shape[max(launch.nodes)]
+        if all_heads * queries * keys != prod(shape):
             continue
+        batch = shape[0] if len(shape) > 3 and all_heads % shape[0] == 0 else 1
         nodes = tuple(sorted({*before, *launch.nodes, *after}))
-        yield _launch((batch, 1, 1, queries, keys, depth, 0), nodes)
+        yield _launch((batch, all_heads // batch, 1, queries, keys, depth, 0), nodes)
 
 
 def _launch(sizes: tuple[int, ...], nodes: tuple[int, ...]) -> Launch:
