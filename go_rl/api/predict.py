@@ -212,6 +212,9 @@ def predict(
         if chosen.element_type is not None:
             raise ProblemError(f"element_type is of GPUs; {THIS} machine's kernels are timed as "
                                "they are: give a model of that type")  # fmt: skip
+        if chosen.fused_attention:
+            raise ProblemError(f"fused_attention is of GPUs; on {THIS} machine attention is what "
+                               "its compiler makes of it")  # fmt: skip
         if chosen.by == "programs":
             from go_rl.api.this_programs import predict_programs
 
@@ -256,7 +259,8 @@ def train_operators(data: str | Path | Sequence[str | Path], out: str | Path) ->
 
     Args:
         data: folder, or several, with a table ``OPERATOR.csv`` or ``.csv.gz`` for each operator:
-            its sizes, ``latency_ms``, ``device`` and, where known, ``kernel``.
+            its sizes, ``latency_ms``, ``device`` and, where known, ``graph_ms`` and ``kernel``;
+            folders within that are named after an element type hold operators in it.
         out: ``.npz`` to be written.
 
     Raises:
@@ -298,6 +302,9 @@ def _predicted(
     weights = GPU_WEIGHTS if chosen.weights is None else chosen.weights
     if is_table(model):
         _refuse_options(model, others)
+        if chosen.fused_attention:
+            raise ProblemError(f"{model}: fused_attention is of networks; a table has rows of "
+                               "attention")  # fmt: skip
         rows = read_operators(model)
         learned = OperatorPredictor.load(weights)
         element = None if chosen.element_type is None else wanted_type(chosen.element_type)

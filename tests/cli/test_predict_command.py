@@ -111,6 +111,7 @@ def test_train_operators_refuses_an_empty_folder(command, operators, tmp_path):
     [
         (("--device", "t4", "--element-type", "bf6"), "element type 'bf6'"),
         (("--device", "this", "--element-type", "bfloat16"), "element_type is of GPUs"),
+        (("--device", "this", "--fused-attention"), "fused_attention is of GPUs"),
     ],
 )
 def test_wrong_element_types_are_one_line(command, operators, words, said):
@@ -118,6 +119,20 @@ def test_wrong_element_types_are_one_line(command, operators, words, said):
     assert found.code == 2
     assert said in found.err
     assert len(found.err.splitlines()) == 1
+    table = command("predict", operators, "--device", "t4", "--fused-attention")
+    assert (table.code, table.err.count("\n")) == (2, 1)
+    assert "fused_attention is of networks" in table.err
+
+
+def test_fused_attention_is_faster_than_its_pieces(command):
+    words = ("zoo:bert-large", "--dim", "sequence=512", "--device", "h100", "--element-type",
+             "bfloat16", "--json")  # fmt: skip
+    apart, fused = (command("predict", *words, *more).document
+                    for more in ((), ("--fused-attention",)))  # fmt: skip
+    assert fused["latency_ms"] < apart["latency_ms"]
+    kinds = [each["op"] for each in fused["operators"]]
+    assert kinds.count("attention") == 24
+    assert "softmax" not in kinds
 
 
 def test_small_networks_are_host_bound_on_all_devices_alike(command):
