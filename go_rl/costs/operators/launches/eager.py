@@ -126,7 +126,7 @@ def _affine(view: OperatorView) -> Iterator[Launch]:
 
 def _is_affine(view: OperatorView, node: int) -> bool:
     """Whether an element-wise node changes one tensor by weights that are broadcast."""
-    if view.op[node] not in ("add", "sub", "mul") or not view.live[node]:
+    if view.op[node] not in ("add", "sub", "mul") or not view.live[node] or view.is_launch[node]:
         return False
     if view.backward[node] or view.after[node]:
         return False

@@ -51,12 +51,23 @@ class OperatorView:
         self.backward = self._backward()
         """[N] of the backward pass, and what only it reads: derivatives kept on the way."""
         self.live = self._live()
-        """[N] whether it depends on what the user gives; what does not is computed once."""
+        """[N] whether it is computed at each call: what depends on nothing that the user gives is
+        computed once, but by PyTorch's own operators."""
 
     @cached_property
     def is_view(self) -> list[bool]:
-        """[N] whether PyTorch launches nothing for it."""
-        return [op in VIEWS for op in self.op]
+        """[N] whether PyTorch launches nothing for it. Reshapes of its own graphs that are views
+        are no nodes: one that is there copies."""
+        return [
+            op in VIEWS and not (copies and op == "reshape")
+            for op, copies in zip(self.op, self.is_launch, strict=True)
+        ]
+
+    @cached_property
+    def is_launch(self) -> list[bool]:
+        """[N] whether it is an operator of PyTorch, which launches it as it is: such pieces of a
+        norm or a softmax are kernels of their own."""
+        return [name.startswith("aten.") for name in self.graph.op_type]
 
     @cached_property
     def after(self) -> list[bool]:
@@ -160,8 +171,8 @@ class OperatorView:
         given = [k == OpKind.INPUT for k in kind]
         if not any(given):
             return [k != OpKind.CONSTANT for k in kind]
-        for node in range(len(given)):
-            given[node] = given[node] or any(given[o] for o in self.operands[node])
+        for node, (own, operands) in enumerate(zip(self.is_launch, self.operands, strict=True)):
+            given[node] = given[node] or own or any(given[o] for o in operands)
         return given
 
 

@@ -26,11 +26,13 @@ LONGEST = 40
 def softmax_launches(view: OperatorView) -> Iterator[Launch]:
     """Yield softmax and its logarithm, forward."""
     for node, op in enumerate(view.op):
-        if op == "exp" and not view.backward[node] and view.live[node]:
+        if view.backward[node] or not view.live[node]:
+            continue
+        if op == "exp" and not view.is_launch[node]:
             found = _softmax(view, node)
             if found is not None:
                 yield found
-        elif op in ("Softmax", "LogSoftmax", "softmax") and not view.backward[node]:
+        elif op in ("Softmax", "LogSoftmax", "softmax"):
             yield stream("softmax", view.shape[node], (node,), "softmax")
 
 
@@ -39,7 +41,7 @@ def norm_launches(view: OperatorView) -> Iterator[Launch]:
     for node, op in enumerate(view.op):
         if view.backward[node] or not view.live[node]:
             continue
-        if op in ROOTS:
+        if op in ROOTS and not view.is_launch[node]:
             found = _norm(view, node)
             if found is not None:
                 yield found

@@ -37,6 +37,8 @@ def stream_launch(view: OperatorView, node: int) -> Launch | None:
         return _copy(view, node) if is_copied(view, node) else None
     if op == "convert_element_type" and _same_size(view, node):
         return None
+    if op == "reshape" and view.operands[node]:
+        return stream("copy", view.shape[node], (node,), "copy")
     if kind == OpKind.ELEMENTWISE and view.elements[node]:
         return _elementwise(view, node)
     if kind == OpKind.GATHER and op == "gather":
