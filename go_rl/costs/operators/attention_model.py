@@ -18,6 +18,7 @@ import numpy as np
 
 from go_rl.core.operators import FLOAT_BYTES
 from go_rl.costs.operators.cache_residency import cache_bandwidth, missed
+from go_rl.costs.operators.product_model import sigmoid
 
 TILES = np.array([16.0, 64.0, 128.0], np.float32)
 """Queries of one block."""
@@ -25,6 +26,8 @@ DEPTH_STEP = 32.0
 """Elements of a head to multiples of which products are padded, as far as was learned."""
 LIMITS = 4
 """Exponent of the smooth maximum of all that takes time."""
+SCORES_PER_CYCLE = 64.0
+"""Exponentials of a multiprocessor in a cycle, from which learning starts."""
 BLUR = 0.1
 """Logarithm by which kinds of tiles may be slower than the quickest and still be taken."""
 
@@ -92,43 +95,66 @@ def _kernel(x: AttentionInputs) -> Any:
 
 
 def _tile_seconds(p: Mapping[str, Any], x: AttentionInputs, xp: Any) -> Any:
-    """[R, tiles] seconds of each kind of tile."""
-    batch, heads, groups, queries, keys, depth, causal, flops, bandwidth, l2, processors, clock = (
-        v[:, None] for v in x
-    )
-    tiles = batch * heads * xp.ceil(queries / TILES)
-    seen = xp.where(causal > 0, (keys + xp.minimum(TILES, keys)) / 2, keys)
-    kernel = _kernel(x)[:, None]
-    masked = xp.where(causal > 0, keys - seen, 0.0)
-    seen = seen + _sigmoid(p["unmasked"], xp)[kernel] * masked
-    parts = xp.maximum(
-        1.0, xp.minimum(xp.exp(p["splits"]) * processors / tiles,
-                        seen / xp.exp(xp.clip(p["split_from"], 3, 9))),
-    )  # fmt: skip
-    load = tiles * parts / processors
-    busy, whole = xp.maximum(load, 1.0), _sigmoid(p["whole_waves"], xp)
-    waves = xp.where(parts > 1.0, busy, whole * xp.ceil(load) + (1 - whole) * busy)
+    """[R, tiles] seconds of each kind of tile: the smooth maximum of what limits it, and the launch
+    that joins parts."""
+    x = AttentionInputs(*(each[:, None] for each in x))
+    tiles = x.batch * x.heads * xp.ceil(x.queries / TILES)
+    seen = _seen(p, x, xp)
+    parts, waves = _waves(p, x, tiles, seen, xp)
     steps = seen / parts + xp.exp(xp.clip(p["prologue"], -3, 7))
-    padded = xp.ceil(depth / DEPTH_STEP) * DEPTH_STEP
-    wide = depth + _sigmoid(p["padding"], xp) * (padded - depth)
-    work = waves * TILES * steps
-    arithmetic = 4 * work * wide * processors / (flops * _sigmoid(p["share"], xp))
-    arithmetic = xp.exp(p["slower"])[kernel] * arithmetic + work * xp.exp(p["score"]) / (64 * clock)
-    loop = steps * xp.exp(xp.clip(p["loop"], -6, 8)) / clock
-    kept = FLOAT_BYTES * batch * heads * depth
-    once = 2 * kept * (queries + keys / groups)
-    copied = kernel * xp.exp(p["copied"]) * kept * keys
-    copied = copied + kernel * xp.exp(p["scores"]) * FLOAT_BYTES * batch * heads * queries * keys
-    memory = (once * missed(once, l2, xp) + copied) / (bandwidth * _sigmoid(p["memory"], xp))
-    traffic = 2 * FLOAT_BYTES * tiles * seen * depth
-    cached = traffic * xp.exp(p["cached"]) / (
-        cache_bandwidth(processors, clock) * bandwidth / x.bandwidth[:, None]
-    )  # fmt: skip
-    limits = (arithmetic, loop, memory, cached)
-    scale = xp.maximum(arithmetic, xp.maximum(memory, loop))
+    limits = (
+        _arithmetic(p, x, waves * TILES * steps, xp),
+        steps * xp.exp(xp.clip(p["loop"], -6, 8)) / x.clock,
+        _memory(p, x, xp),
+        _traffic(p, x, tiles * seen, xp),
+    )
+    scale = xp.maximum(limits[0], xp.maximum(limits[1], limits[2]))
     seconds = scale * sum((each / scale) ** LIMITS for each in limits) ** (1 / LIMITS)
     return seconds + xp.clip(parts - 1, 0.0, 1.0) * xp.exp(p["split_launch"])
 
 
-def _sigmoid(v: Any, xp: Any) -> Any:
-    return 0.5 * (1 + xp.tanh(0.5 * v))
+def _seen(p: Mapping[str, Any], x: AttentionInputs, xp: Any) -> Any:
+    """[R, tiles] keys over which a tile goes: of causal attention those up to its own, and some of
+    the masked ones."""
+    seen = xp.where(x.causal > 0, (x.keys + xp.minimum(TILES, x.keys)) / 2, x.keys)
+    masked = xp.where(x.causal > 0, x.keys - seen, 0.0)
+    return seen + sigmoid(p["unmasked"], xp)[_kernel(x)] * masked
+
+
+def _waves(
+    p: Mapping[str, Any], x: AttentionInputs, tiles: Any, seen: Any, xp: Any
+) -> tuple[Any, Any]:
+    """[R, tiles] blocks that share the keys of a tile, and waves of all blocks."""
+    parts = xp.maximum(
+        1.0, xp.minimum(xp.exp(p["splits"]) * x.multiprocessors / tiles,
+                        seen / xp.exp(xp.clip(p["split_from"], 3, 9))),
+    )  # fmt: skip
+    load = tiles * parts / x.multiprocessors
+    busy, whole = xp.maximum(load, 1.0), sigmoid(p["whole_waves"], xp)
+    return parts, xp.where(parts > 1.0, busy, whole * xp.ceil(load) + (1 - whole) * busy)
+
+
+def _arithmetic(p: Mapping[str, Any], x: AttentionInputs, scores: Any, xp: Any) -> Any:
+    """[R, tiles] seconds of products and exponentials; ``scores``: of a multiprocessor."""
+    padded = xp.ceil(x.depth / DEPTH_STEP) * DEPTH_STEP
+    wide = x.depth + sigmoid(p["padding"], xp) * (padded - x.depth)
+    products = 4 * scores * wide * x.multiprocessors / (x.flops * sigmoid(p["share"], xp))
+    exponentials = scores * xp.exp(p["score"]) / (SCORES_PER_CYCLE * x.clock)
+    return xp.exp(p["slower"])[_kernel(x)] * products + exponentials
+
+
+def _memory(p: Mapping[str, Any], x: AttentionInputs, xp: Any) -> Any:
+    """[R, 1] seconds of what comes from memory: queries, keys, values and results once, and what a
+    kernel copies where heads share keys."""
+    kept = FLOAT_BYTES * x.batch * x.heads * x.depth
+    once = 2 * kept * (x.queries + x.keys / x.groups)
+    scores = FLOAT_BYTES * x.batch * x.heads * x.queries * x.keys
+    copied = xp.exp(p["copied"]) * kept * x.keys + xp.exp(p["scores"]) * scores
+    moved = once * missed(once, x.l2, xp) + _kernel(x) * copied
+    return moved / (x.bandwidth * sigmoid(p["memory"], xp))
+
+
+def _traffic(p: Mapping[str, Any], x: AttentionInputs, seen: Any, xp: Any) -> Any:
+    """[R, tiles] seconds of what tiles read from the cache; ``seen``: keys of all tiles."""
+    moved = 2 * FLOAT_BYTES * seen * x.depth
+    return moved * xp.exp(p["cached"]) / cache_bandwidth(x.multiprocessors, x.clock)

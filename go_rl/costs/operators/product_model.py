@@ -90,7 +90,7 @@ def with_conversion(p: Params, x: ProductInputs, log_seconds: Any, xp: Any) -> A
     tensor cores and back."""
     if "conversion" not in p:
         return log_seconds
-    moved = 2 * FLOAT_BYTES * x.converted / (x.bandwidth * _sigmoid(p["conversion"], xp))
+    moved = 2 * FLOAT_BYTES * x.converted / (x.bandwidth * sigmoid(p["conversion"], xp))
     moved = moved * missed(FLOAT_BYTES * xp.maximum(x.converted, 1.0), x.l2, xp)
     extra = xp.where(x.converted > 0, moved + xp.exp(p["conversion_launch"]), 1e-12)
     return xp.logaddexp(log_seconds, xp.log(extra))
@@ -108,12 +108,12 @@ def tile_log_seconds(p: Params, x: ProductInputs, xp: Any) -> tuple[Any, Any]:
         1.0, xp.minimum(xp.exp(p["splits"]) * processors / tiles,
                         depth / xp.exp(xp.clip(p["split_from"], 3, 9))),
     )  # fmt: skip
-    whole = _sigmoid(p["whole_waves"], xp)
+    whole = sigmoid(p["whole_waves"], xp)
     load = tiles * parts / processors
     busy = xp.maximum(load, 1.0)
     waves = xp.where(parts > 1.0, busy, whole * xp.ceil(load) + (1 - whole) * busy)
     steps = depth / parts + xp.exp(xp.clip(p["prologue"], -3, 7))
-    rate = flops / processors * x.peak_share[:, None] * _sigmoid(p["share"], xp)
+    rate = flops / processors * x.peak_share[:, None] * sigmoid(p["share"], xp)
     arithmetic = waves * 2 * WIDTH * HEIGHT * steps / rate
     length = 2 * WIDTH * HEIGHT * waves * (depth / parts) * processors / flops
     arithmetic = arithmetic * _throttled(p, length, x.power_ratio[:, None], xp)
@@ -125,7 +125,7 @@ def tile_log_seconds(p: Params, x: ProductInputs, xp: Any) -> tuple[Any, Any]:
         flops * xp.exp(p["l2_rate"]) * 0.25
     )  # fmt: skip
     moved = _memory_bytes(p, x, across, down, parts, xp)
-    memory = moved / (bandwidth * _sigmoid(p["memory"], xp))
+    memory = moved / (bandwidth * sigmoid(p["memory"], xp))
     power = 1 + xp.exp(xp.clip(p["sharpness"], -1.5, 1.5))
     scale = xp.maximum(arithmetic, memory)
     ratios = [(each / scale) ** power for each in (arithmetic, cached, loop, memory)]
@@ -139,10 +139,10 @@ def _throttled(p: Params, seconds: Any, power_ratio: Any, xp: Any) -> Any:
     more of kernels of a millisecond and longer, and of small tiles, which move more for the same
     arithmetic."""
     of_power, of_small, long_from, of_short = (p["throttle"][each] for each in range(4))
-    is_long = _sigmoid(xp.log(seconds) - np.log(1e-3) - long_from, xp)
+    is_long = sigmoid(xp.log(seconds) - np.log(1e-3) - long_from, xp)
     small = 1 + _softplus(of_small - 2, xp) * np.log(LARGEST_TILE / (WIDTH * HEIGHT))
-    always = _sigmoid(of_short, xp)
-    taken = xp.exp(of_power) * _sigmoid(p["share"], xp) * power_ratio * small
+    always = sigmoid(of_short, xp)
+    taken = xp.exp(of_power) * sigmoid(p["share"], xp) * power_ratio * small
     taken = taken * (always + (1 - always) * is_long)
     return (1 + taken**CEILING_SHARPNESS) ** (1 / CEILING_SHARPNESS)
 
@@ -169,7 +169,7 @@ def _memory_bytes(p: Params, x: ProductInputs, across: Any, down: Any, parts: An
     shared = (wide * WIDTH + tall * HEIGHT) * several * depth * FLOAT_BYTES
     again = xp.maximum(xp.maximum(tiles / wave, 1.0) * shared, once)
     room = xp.log(x.l2[:, None] / (FLOAT_BYTES * depth * (rows + columns)))
-    stays = _sigmoid(2 * (room + p["l2_keeps"]), xp)
+    stays = sigmoid(2 * (room + p["l2_keeps"]), xp)
     result = FLOAT_BYTES * batch * rows * columns
     moved = stays * once + (1 - stays) * again + result * (2 * parts - 1)
     from_memory = missed(once + result, x.l2[:, None], xp)
@@ -189,7 +189,8 @@ def with_launch(p: Params, seconds: Any, xp: Any) -> Any:
     return xp.log(xp.exp(p["start"] + p["floor"]) + xp.exp(seconds))
 
 
-def _sigmoid(v: Any, xp: Any) -> Any:
+def sigmoid(v: Any, xp: Any) -> Any:
+    """Return the logistic function of numbers."""
     return 0.5 * (1 + xp.tanh(0.5 * v))
 
 
