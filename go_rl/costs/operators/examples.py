@@ -184,12 +184,16 @@ class OperatorInputs:
 
     def _weights(self) -> Float64[np.ndarray, "R"]:
         """[R] elements of weights that come from memory, however small the operator."""
+        if not self.reads_weights:
+            return np.zeros(len(self.rows))
         batch, _, columns, depth = self.rows.products()
         has_weights = self.rows.is_any(("linear", *CONVOLUTIONS))
-        return np.where(has_weights & self.reads_weights, batch * columns * depth, 0.0)
+        return np.where(has_weights, batch * columns * depth, 0.0)
 
     def _converted(self) -> Float64[np.ndarray, "R"]:
         """[R] elements of images of which tensor cores need another layout."""
+        if self.types is None:
+            return np.zeros(len(self.rows))
         size = {name: each.astype(np.float64) for name, each in self.rows.sizes.items()}
         read = size["input_channel"] * size["input_size"] ** 2
         made = size["output_channel"] * self.rows.conv_outputs().astype(np.float64) ** 2
@@ -199,6 +203,8 @@ class OperatorInputs:
     def _ragged(self) -> Int[np.ndarray, "R"]:
         """[R] 0: all rows of operands and results are such as tensor cores read, or the operator
         does not use them; 1: they are not; 2: they have an odd number of elements."""
+        if self.types is None:
+            return np.zeros(len(self.rows), np.int64)
         _, _, columns, depth = self.rows.products()
         convolved = self.rows.is_any(CONVOLUTIONS)
         depth = np.where(convolved, self.rows.sizes["input_channel"], depth)
@@ -236,6 +242,18 @@ class OperatorInputs:
             clock=self.fields("clock_hz"),
             vector_flops=self.fields("vector_flops"),
         )
+
+    def present_groups(self) -> dict[str, np.ndarray]:
+        """Return the rows of each of `GROUPS` that has some."""
+        ops, op = np.unique(self.rows.op, return_inverse=True)
+        precision = self.precision()
+        found: dict[str, list[np.ndarray]] = {}
+        for name, group in GROUPS.items():
+            for number in np.flatnonzero([each in group.ops for each in ops.tolist()]):
+                rows = np.flatnonzero((op == number) & (precision == group.precision))
+                if len(rows):
+                    found.setdefault(name, []).append(rows)
+        return {name: np.sort(np.concatenate(each)) for name, each in found.items()}
 
     def in_group(self, group: str) -> np.ndarray:
         """Return the rows of one of `GROUPS`."""

@@ -72,11 +72,8 @@ def log_seconds(
     found = LogSeconds(*(np.zeros(len(inputs.rows)) for _ in LogSeconds._fields))
     stated, slower = _hosts(params, known, sheets, inputs.devices)
     stated = stated[inputs.device]
-    for name, group in GROUPS.items():
-        rows = inputs.in_group(name)
-        if not len(rows):
-            continue
-        part = inputs.take(rows)
+    for name, rows in inputs.present_groups().items():
+        group, part = GROUPS[name], inputs.take(rows)
         if not known[name] and group.precision > Precision.FULL and part.types is not None:
             part, name = replace(part, types=part.types.as_full()), full_sibling(name)
         if not known[name]:
