@@ -32,7 +32,7 @@ TEXT = """## Whole networks in float32, inference
 
 Measured eager (a host issues launches one by one) and as one CUDA graph (no host). Predicted by
 `predict --fusion none`: with the usual host, which is the command's answer, with the host told
-(`--launch-us {launch:.1f}`), and the GPU's part alone (kernels a microsecond apart, no host), which
+(`--launch-us {launch:.1f}`), and the GPU's part alone (kernels 1.7 µs apart, no host), which
 is compared with the CUDA graph; `chains` is the default, fused answer. Networks are
 torchvision's and transformers' with random weights, as `torch.export` gives them."""
 
