@@ -348,3 +348,21 @@ def test_onnx_operators(tmp_path):
     found = [(each.op, tuple(each.sizes.values())) for each in launches.each]
     assert found == [("linear", (1, 6, 8, 5)), ("relu", (6, 5)), ("linear", (1, 6, 5, 3)),
                      ("gelu", (6, 3)), ("softmax", (6, 3))]  # fmt: skip
+
+
+def test_pieces_of_pytorchs_own_graphs_are_launched_as_they_are():
+    """A root mean square in pieces, whose names are PyTorch's, is no norm: five kernels; a reshape
+    that such a graph keeps copies; what follows from no input is computed at each call."""
+
+    def network(x, scale):
+        near = x * jax.lax.rsqrt(jnp.square(x).mean(-1, keepdims=True) + 1e-6)
+        return (near * scale).reshape(2, 24)
+
+    traced = trace_jax(network, floats(6, 8), floats(8), weights=(1,))
+    named = {"square": "aten.pow", "rsqrt": "aten.rsqrt", "mul": "aten.mul", "add": "aten.add",
+             "reshape": "aten.reshape", "div": "aten.div"}  # fmt: skip
+    graph = replace(traced, op_type=tuple(named.get(each, each) for each in traced.op_type))
+    apart = [launch.what for launch in eager_launches(traced).each]
+    own = [launch.op for launch in eager_launches(graph).each]
+    assert apart == ["layer norm"]
+    assert own == ["powu", "sum", "divu", "addu", "powu", "mulu", "mulu", "copy"]
