@@ -4,7 +4,6 @@ as ``reference.<module>``."""
 import gc
 import inspect
 import os
-import re
 from collections.abc import Callable, Iterator
 from importlib import import_module
 from pathlib import Path
@@ -52,7 +51,7 @@ gc.set_threshold(20_000, 20, 50)
 gc.disable()
 PACKAGE = ROOT / "go_rl"
 FIRST = ("solvers", "objectives", "envs")
-LAST = ("graphs", "costs", "experiments", "policy", "compare", "cli", "test_names.py")
+LAST = ("costs", "graphs", "experiments", "policy", "compare", "cli", "test_names.py")
 """Two processes start with a half each (``--dist worksteal``): Numba code is compiled in one
 of them, JAX's programs in the other, and none in both."""
 
@@ -80,12 +79,27 @@ def pytest_configure(config: pytest.Config) -> None:
         drop_stale_compiled(PACKAGE)
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_make_collect_report(collector: pytest.Collector) -> Iterator[None]:
+    """Two processes import the tests from both ends: what one compiles to bytecode, the other reads
+    (`pytest_collection_modifyitems` puts all tests in one order)."""
+    report = yield
+    if isinstance(collector, pytest.Directory) and os.environ.get("PYTEST_XDIST_WORKER") == "gw1":
+        report.result.reverse()
+    return report
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Run what compiles kernels first, what compiles programs from the middle on."""
     middle = len(FIRST)
     place = {name: i for i, name in enumerate(FIRST)}
     place |= {name: middle + 1 + i for i, name in enumerate(LAST)}
-    items.sort(key=lambda item: place.get(re.split("/|::", item.nodeid)[1], middle))
+
+    def order(item: pytest.Item) -> tuple[int, str]:
+        file = item.nodeid.split("::")[0]
+        return place.get(file.split("/")[1], middle), file
+
+    items.sort(key=order)
 
 
 def pytest_collection_finish() -> None:

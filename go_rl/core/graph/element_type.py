@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from enum import IntEnum
-from functools import cache
+from functools import cache, cached_property
 
 from go_rl.core.graph.op_kind import PRODUCT_KINDS, OpKind
 
@@ -37,13 +37,13 @@ class ElementType(IntEnum):
         """The name in documents and messages, such as ``bfloat16``."""
         return self.name.lower()
 
-    @property
+    @cached_property
     def bits(self) -> int:
         """Bits of an element: 8 of a truth value, 0 where the type is unknown."""
         found = re.search(r"\d+$", self.name)
         return int(found[0]) if found else 8 * (self is ElementType.BOOL)
 
-    @property
+    @cached_property
     def is_float(self) -> bool:
         """Whether its numbers have a fraction."""
         return self.name.startswith(("FLOAT", "BFLOAT", "TF", "COMPLEX"))

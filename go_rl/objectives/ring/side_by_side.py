@@ -139,7 +139,7 @@ def _add(units: RingUnits, p: Piece, begin: int, x: int, room: Room, left: int, 
     root = np.int64(-1)
     p.parent[x], p.load[x], p.held[x] = x, units.work[x], units.weight[x]
     for i in range(units.pred_ptr[x], units.pred_ptr[x + 1]):
-        y = units.pred[i]
+        y = np.int64(units.pred[i])
         if p.place[y] < begin:
             continue
         y = _root(p, y)

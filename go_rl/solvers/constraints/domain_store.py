@@ -11,10 +11,10 @@ from typing import no_type_check
 
 import numpy as np
 from jaxtyping import Bool, Int16, Int64
-from numba import njit
 
 from go_rl.core import Problem, SolverError
 from go_rl.core.bitset import ONE, bit, lowest, membership
+from go_rl.core.compiled_struct import compiled
 from go_rl.solvers.constraints.custom_constraint import CustomConstraint
 from go_rl.solvers.domains import DONE, NO_SKIP, OK, RELATIONS, TRAIL, shrink
 from go_rl.solvers.explain import explain
@@ -32,7 +32,7 @@ Mark = tuple[int, int, int]
 """Lengths of a state's three trails."""
 
 
-@njit(cache=True)
+@compiled
 @no_type_check
 def _intersect(net: Network, st: State, blocks, allowed) -> int:
     """Intersect the domains of some blocks and propagate; return OK or the clash."""
@@ -43,7 +43,7 @@ def _intersect(net: Network, st: State, blocks, allowed) -> int:
     return propagate(net, st)
 
 
-@njit(cache=True)
+@compiled
 @no_type_check
 def _possible(net: Network, st: State, v: int) -> int:
     """The chips of a block's domain that survive being set and propagated."""
@@ -58,7 +58,7 @@ def _possible(net: Network, st: State, v: int) -> int:
     return possible
 
 
-@njit(cache=True)
+@compiled
 @no_type_check
 def _node_domains(offsets, receivers, block_of, domain, out) -> None:
     """Write [N] domains: a copied node may be wherever a consumer may."""

@@ -43,7 +43,7 @@ def chip_moments(
     """Return [M] mean and variance of each block's chip; of a row of -inf, those of a uniform
     distribution."""
     mean, variance = np.empty((2, len(log_probs)))
-    _moments(log_probs, mean, variance)
+    _moments(np.ascontiguousarray(log_probs), mean, variance)
     return mean, variance
 
 

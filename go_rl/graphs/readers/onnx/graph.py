@@ -25,6 +25,7 @@ from typing import Any
 import onnx
 
 from go_rl.core.errors import ReadError
+from go_rl.core.graph.element_type import ElementType
 from go_rl.core.graph.geometry import Geometry
 from go_rl.core.graph.op_graph import OpGraph
 from go_rl.core.graph.op_kind import OpKind
@@ -293,19 +294,17 @@ def _add_operator(
         elif rule.num_bytes is default_bytes:
             reads = ((i, values[i]) for i in node.input if i)
             _hold(walk, {i: value.tensor.nbytes for i, value in reads if value.weights})
-    number = walk.builder.add_node(
-        replace(
-            _node(walk, node, call, prefix, (kind, flops, num_bytes), weights),
-            element_type=type_of_operator(kind, call, [values.get(i) for i in node.input]),
-        )
-    )
+    computed_in = type_of_operator(kind, call, [values.get(i) for i in node.input])
+    cost = (kind, flops, num_bytes)
+    number = walk.builder.add_node(_node(walk, node, call, prefix, cost, computed_in, weights))
     _connect(walk, number, [values[i] for i in sorted(read)])
     for i, output in enumerate(node.output):
         if output:
             tensor = call.outputs[i] or call.result
-            like = viewed or OnnxValue(tensor, stored_type=stored_type(call))
-            values[output] = replace(
-                like, tensor=tensor, producer=number, output=i, weights={}, array=None
+            values[output] = (
+                replace(viewed, tensor=tensor, producer=number, output=i, weights={}, array=None)
+                if viewed
+                else OnnxValue(tensor, number, i, stored_type=stored_type(call))
             )
 
 
@@ -363,6 +362,7 @@ def _node(
     call: Call,
     prefix: str,
     cost: tuple[OpKind, float, float],
+    computed_in: ElementType,
     weights: Mapping[str, Tensor],
 ) -> Node:
     name = _unique_name(walk, node, prefix)
@@ -382,6 +382,7 @@ def _node(
         output_shape=call.result.shape,
         source=f"{call.op}({node.name or name}) at {node.doc_string}",
         geometry=Geometry() if GUESSED in call.attributes else onnx_geometry(call),
+        element_type=computed_in,
     )
 
 

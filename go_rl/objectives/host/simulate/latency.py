@@ -13,7 +13,7 @@ from typing import no_type_check
 
 import numpy as np
 from jaxtyping import Float64, Int8, Int16
-from numba import njit, prange
+from numba import njit
 
 from go_rl.core import Evaluation, Problem
 from go_rl.core.evaluation import ILLEGAL, OK
@@ -23,6 +23,7 @@ from go_rl.objectives.host.simulate.device_rules import (
     placement,
     static_status,
 )
+from go_rl.runtime.threads import on_threads
 
 
 def latency_batch(
@@ -35,7 +36,16 @@ def latency_batch(
         `go_rl.core.evaluation.STATUS_CODES`; a subgraph that is not contiguous is illegal.
     """
     check_shape(problem, devices)
-    return _price_batch(placement(problem), np.ascontiguousarray(devices))
+    place, device = placement(problem), np.ascontiguousarray(devices)
+    values, codes = np.full(len(device), np.inf), np.zeros(len(device), np.int8)
+
+    def share(rows: range) -> None:
+        loads = np.zeros(problem.hardware.num_devices)
+        for b in rows:
+            values[b], codes[b] = _price(place, device[b], loads)
+
+    on_threads(share, len(device))
+    return values, codes
 
 
 def evaluate_latency(problem: Problem, device: Int16[np.ndarray, "N"]) -> Evaluation:
@@ -142,13 +152,3 @@ def quotient_makespan(place, device, loads):
                         top += 1
             n = following[n] if v < num_devices else -1
     return makespan if left == 0 else -1.0
-
-
-@njit(cache=True, parallel=True)
-@no_type_check
-def _price_batch(place, devices):
-    batch, num_devices = devices.shape[0], place.kind.shape[0]
-    values, codes = np.full(batch, np.inf), np.zeros(batch, np.int8)
-    for b in prange(batch):
-        values[b], codes[b] = _price(place, devices[b], np.zeros(num_devices))
-    return values, codes

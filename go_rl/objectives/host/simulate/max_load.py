@@ -11,7 +11,7 @@ from typing import no_type_check
 
 import numpy as np
 from jaxtyping import Float64, Int8, Int16
-from numba import njit, prange
+from numba import njit
 
 from go_rl.core import Evaluation, Problem
 from go_rl.core.evaluation import OK
@@ -21,6 +21,7 @@ from go_rl.objectives.host.simulate.device_rules import (
     placement,
     static_status,
 )
+from go_rl.runtime.threads import on_threads
 
 
 def max_load_batch(
@@ -33,7 +34,18 @@ def max_load_batch(
         `go_rl.core.evaluation.STATUS_CODES`.
     """
     check_shape(problem, devices)
-    return _price_batch(placement(problem), np.ascontiguousarray(devices))
+    place, device = placement(problem), np.ascontiguousarray(devices)
+    values, codes = np.full(len(device), np.inf), np.zeros(len(device), np.int8)
+
+    def share(rows: range) -> None:
+        loads, held = np.zeros((2, problem.hardware.num_devices))
+        for b in rows:
+            codes[b] = _price(place, device[b], loads, held)
+            if codes[b] == OK:
+                values[b] = loads.max()
+
+    on_threads(share, len(device))
+    return values, codes
 
 
 def evaluate_max_load(problem: Problem, device: Int16[np.ndarray, "N"]) -> Evaluation:
@@ -67,16 +79,3 @@ def _price(place, device, loads, held):
                 if not place.is_cpu[d] and (touched[n] >> np.uint64(d)) & np.uint64(1):
                     loads[d] += place.transfer[n]
     return code
-
-
-@njit(cache=True, parallel=True)
-@no_type_check
-def _price_batch(place, devices):
-    batch, num_devices = devices.shape[0], place.kind.shape[0]
-    values, codes = np.full(batch, np.inf), np.zeros(batch, np.int8)
-    for b in prange(batch):
-        loads = np.zeros(num_devices)
-        codes[b] = _price(place, devices[b], loads, np.zeros(num_devices))
-        if codes[b] == OK:
-            values[b] = loads.max()
-    return values, codes

@@ -56,6 +56,7 @@ class RingPricer:
         Copied nodes are placed where their consumers are, whatever ``devices`` says of them.
         """
         values, codes = np.empty(len(devices)), np.zeros(len(devices), np.int8)
+        devices = np.ascontiguousarray(devices)
 
         def price(rows: range) -> None:
             scratch = self._borrow(self._events)
