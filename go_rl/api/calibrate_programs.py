@@ -15,7 +15,7 @@ from go_rl.api.progress import Progress, ignore
 from go_rl.core import TrainingError
 from go_rl.core.files.run_lock import exclusive
 from go_rl.core.hardware.processor import own_target
-from go_rl.core.ranges import Range, check_ranges
+from go_rl.core.ranges import PART, SEED, Range, check_ranges
 from go_rl.costs.timing.config import FEW_VISITS, ProgramsConfig, ProgramTiming, SamplingConfig
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ class CalibrateProgramsConfig:
     def __post_init__(self) -> None:
         check_ranges(
             self, "calibrate", TrainingError, minutes=Range(0, 24 * 60, above=True),
-            tasks=Range(LEAST_TASKS), candidates=Range(2),
+            tasks=Range(LEAST_TASKS), candidates=Range(2), most_away=PART, seed=SEED,
         )  # fmt: skip
 
     def measuring(self, level: str) -> ProgramsConfig:

@@ -17,7 +17,7 @@ from go_rl.api.progress import Progress, ignore, of_total
 from go_rl.core import TrainingError
 from go_rl.core.files.paths import user_cache
 from go_rl.core.hardware.processor import own_target, processor_name
-from go_rl.core.ranges import COUNT, Range, check_ranges
+from go_rl.core.ranges import COUNT, SEED, Range, check_ranges
 from go_rl.costs.timing.config import CollectConfig
 
 if TYPE_CHECKING:
@@ -61,8 +61,9 @@ class CalibrateConfig:
 
     def __post_init__(self) -> None:
         check_ranges(
-            self, "calibrate", TrainingError, minutes=Range(0, 24 * 60, above=True), kernels=COUNT
-        )
+            self, "calibrate", TrainingError, minutes=Range(0, 24 * 60, above=True), kernels=COUNT,
+            seed=SEED,
+        )  # fmt: skip
         if not self.networks:
             raise TrainingError("calibrate: networks must name one at least")
 

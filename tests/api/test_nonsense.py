@@ -16,7 +16,7 @@ CASES = {
     "go_rl.predict(graph, device=3)": "a device's name or data sheet must be a path",
     "go_rl.optimize(graph, 'ring4', finetune=10**400)": "samples must be at most",
     "go_rl.optimize(graph, 'ring4', seconds=10**400)": "seconds must be at most",
-    "go_rl.optimize(graph, 'ring4', samples=1, seed=2**64)": "seed must be at most 2^64",
+    "go_rl.optimize(graph, 'ring4', samples=1, seed=2**64)": "seed must be >= 0 and below 2^62",
     "go_rl.optimize(graph, 'p100x' + '9' * 5000)": "devices must number 1 to",
     "go_rl.optimize(graph, 'ring4', weights='/dev/zero')": "no policy weights '/dev/zero'",
     "go_rl.optimize(graph, 'ring4', samples=2).best.save(None)": "a plan's file must be a path",

@@ -27,6 +27,9 @@ def test_train_programs_refuses_an_empty_folder(command, tmp_path):
     ("flags", "answer"),
     [
         (("--search-updates", 8), "search_updates must be >= 9, not 8"),
+        (("--most-spread", "nan"), "most_spread must be > 0, not nan"),
+        (("--slowest", 1), "slowest must be > 1, not 1.0"),
+        (("--least-programs", 0), "least_programs must be >= 1, not 0"),
         (("--search", -1), "--search (search) is a number of trials, 0 to 1000, not -1"),
         (("--search", 1001), "--search (search) is a number of trials, 0 to 1000, not 1001"),
     ],
