@@ -50,6 +50,9 @@ def test_broken_files_are_called_what_they_are(command, tmp_path):
     (tmp_path / "broken.npz").write_text("garbage")
     assert "not a readable go_rl file" in command("train", "kernels", "broken.npz", "o.npz").err
     assert "broken.npz: no feature file" in command("train", "programs", "broken.npz").err
+    (tmp_path / "cut.npz").write_bytes(b"PK\3\4 and no more")
+    said = command("train", "programs", "cut.npz").err
+    assert "cut.npz: not a readable feature file (File is not a zip file)" in said
     said = command("train", "operators", "nothere", "--out", "o.npz").err
     assert "nothere: no such folder of measured operators" in said
 
