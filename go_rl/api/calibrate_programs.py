@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING
 
 from go_rl.api.progress import Progress, ignore
 from go_rl.core import TrainingError
-from go_rl.core.files.run_lock import exclusive
+from go_rl.core.files.run_lock import locked
 from go_rl.core.hardware.processor import own_target
-from go_rl.core.ranges import Range, check_ranges
+from go_rl.core.ranges import PART, SEED, Range, check_ranges
 from go_rl.costs.timing.config import FEW_VISITS, ProgramsConfig, ProgramTiming, SamplingConfig
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ class CalibrateProgramsConfig:
     def __post_init__(self) -> None:
         check_ranges(
             self, "calibrate", TrainingError, minutes=Range(0, 24 * 60, above=True),
-            tasks=Range(LEAST_TASKS), candidates=Range(2),
+            tasks=Range(LEAST_TASKS), candidates=Range(2), most_away=PART, seed=SEED,
         )  # fmt: skip
 
     def measuring(self, level: str) -> ProgramsConfig:
@@ -81,7 +81,6 @@ class CalibratedPrograms:
     and of those written."""
 
 
-@exclusive("out", file=True)
 def calibrate_programs(
     out: str | Path | None = None,
     config: CalibrateProgramsConfig | None = None,
@@ -103,6 +102,7 @@ def calibrate_programs(
         RecordError: nothing can be measured here.
         WorkerError: the core cannot be had.
         CheckpointError: weights cannot be read, or the file cannot be written.
+        RunLockError: another run writes it.
     """
     from go_rl.costs.programs.learn.program_weights import (
         predictor_of_seconds,
@@ -117,14 +117,14 @@ def calibrate_programs(
             f"calibrate: the name of {path} must end in {ENDING}; the records lie beside it, in a "
             "folder of the same name without the ending"
         )
-    start, source = predictor_of_seconds(config.weights), read_examples(SOURCE)
-    chosen = chosen_tasks(source, config)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    measured = _measured(chosen, path.with_suffix(""), config, level_of(""), report)
-    report(len(chosen), len(chosen), "learning from what was timed")
-    tuned, errors = tuned_weights(start, source, measured, config.seed)
-    tuned.save(path)
-    return CalibratedPrograms(path, len(measured.seconds), _tasks(measured), *errors)
+    with locked(path, file=True):
+        start, source = predictor_of_seconds(config.weights), read_examples(SOURCE)
+        chosen = chosen_tasks(source, config)
+        measured = _measured(chosen, path.with_suffix(""), config, level_of(""), report)
+        report(len(chosen), len(chosen), "learning from what was timed")
+        tuned, errors = tuned_weights(start, source, measured, config.seed)
+        tuned.save(path)
+        return CalibratedPrograms(path, len(measured.seconds), _tasks(measured), *errors)
 
 
 def chosen_tasks(source: ProgramExamples, config: CalibrateProgramsConfig) -> dict[TensorTask, str]:

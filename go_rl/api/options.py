@@ -20,7 +20,7 @@ from go_rl.core import (
     rule_set,
 )
 from go_rl.core.errors import nearest
-from go_rl.core.plan_json.fields import LARGEST_SEED
+from go_rl.core.ranges import SEED
 from go_rl.costs.models import CostModel
 from go_rl.costs.models.registry import check_cost
 from go_rl.graphs.cutting.colocation import Colocation, check_colocation
@@ -135,9 +135,8 @@ class PlanningOptions(PosingOptions):
     def __post_init__(self) -> None:
         super().__post_init__()
         check_control(self.control)
-        if not 0 <= self.seed <= LARGEST_SEED:
-            limit = ">= 0" if self.seed < 0 else "at most 2^64 - 1"
-            raise SearchError(f"seed must be {limit}, not {self.seed}")
+        if not SEED.holds(self.seed):
+            raise SearchError(f"seed must be {SEED}, not {self.seed}")
 
 
 @dataclass(frozen=True)

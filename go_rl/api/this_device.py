@@ -16,8 +16,9 @@ from go_rl.api.predict import THIS
 from go_rl.api.progress import Progress, ignore, of_total
 from go_rl.core import TrainingError
 from go_rl.core.files.paths import user_cache
+from go_rl.core.files.run_lock import locked
 from go_rl.core.hardware.processor import own_target, processor_name
-from go_rl.core.ranges import COUNT, Range, check_ranges
+from go_rl.core.ranges import COUNT, SEED, Range, check_ranges
 from go_rl.costs.timing.config import CollectConfig
 
 if TYPE_CHECKING:
@@ -61,8 +62,9 @@ class CalibrateConfig:
 
     def __post_init__(self) -> None:
         check_ranges(
-            self, "calibrate", TrainingError, minutes=Range(0, 24 * 60, above=True), kernels=COUNT
-        )
+            self, "calibrate", TrainingError, minutes=Range(0, 24 * 60, above=True), kernels=COUNT,
+            seed=SEED,
+        )  # fmt: skip
         if not self.networks:
             raise TrainingError("calibrate: networks must name one at least")
 
@@ -110,9 +112,8 @@ def calibrate(
         WorkerError: the core cannot be had.
         ZooError: a network is unknown.
         CheckpointError: the file cannot be written.
+        RunLockError: another run writes it.
     """
-    from go_rl.costs.kernels.calibrated import CalibratedKernels, MeasuredKernels
-    from go_rl.costs.kernels.measure.chosen import cold_products, measure_chosen
     from go_rl.costs.kernels.residuals import FEWEST
 
     config, path = config or CalibrateConfig(), Path(out or this_weights())
@@ -126,10 +127,18 @@ def calibrate(
             "folder of the same name without the ending"
         )
     _check(config)
+    with locked(path, file=True):
+        return _calibrated(path, config, report)
+
+
+def _calibrated(path: Path, config: CalibrateConfig, report: Progress) -> Calibrated:
+    """Time what is not timed yet, and write the corrections."""
+    from go_rl.costs.kernels.calibrated import CalibratedKernels, MeasuredKernels
+    from go_rl.costs.kernels.measure.chosen import cold_products, measure_chosen
+
     kernels, chosen, chains = _chosen(config, report)
     products = cold_products()
     asked = [*(each for _, each in products), *(chain for _, chain in chains), *chosen]
-    path.parent.mkdir(parents=True, exist_ok=True)
     seconds = measure_chosen(
         asked, path.with_suffix(""), config.measure, 60 * config.minutes,
         of_total(report, len(asked)),

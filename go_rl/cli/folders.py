@@ -24,20 +24,8 @@ def check_folder(folder: Path, named: str = "--out") -> None:
         folder: to be written; it need not be there yet, and is not made.
         named: how the user named it.
     """
-    try:
-        check_parents(folder / "file")
-    except NotADirectoryError as error:
-        raise PlanError(
-            f"{folder}: cannot be written ({error.strerror}); {named} names a folder"
-        ) from error
-    there = next(place for place in (folder, *folder.absolute().parents) if os.path.isdir(place))
-    try:
-        with scratch_folder("check", there):
-            pass
-    except OSError as error:
-        raise PlanError(
-            f"{folder}: cannot be written ({there}: {error.strerror}); {named} names a folder"
-        ) from error
+    if reason := _obstacle(folder):
+        raise PlanError(f"{folder}: cannot be written ({reason}); {named} names a folder")
 
 
 def check_file(path: Path, named: str) -> None:
@@ -46,7 +34,22 @@ def check_file(path: Path, named: str) -> None:
         check_target(path)
     except OSError as error:
         raise PlanError(f"{named}: {path}: cannot be written ({error.strerror})") from error
-    check_folder(path.parent, named)
+    if reason := _obstacle(path.parent):
+        raise PlanError(f"{named}: {path}: cannot be written ({reason})")
+
+
+def _obstacle(folder: Path) -> str:
+    """Why no file can be written in a folder; empty where nothing is in the way."""
+    try:
+        check_parents(folder / "file")
+    except NotADirectoryError as error:
+        return str(error.strerror)
+    there = next(place for place in (folder, *folder.absolute().parents) if os.path.isdir(place))
+    try:
+        with scratch_folder("check", there):
+            return ""
+    except OSError as error:
+        return f"{there}: {error.strerror}"
 
 
 def own_folder(folder: Path, graph: OpGraph) -> Path:

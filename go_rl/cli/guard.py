@@ -31,9 +31,7 @@ def guarded(run: Callable[[], int]) -> int:
         complain(str(error))
         return BAD_INPUT
     except KeyboardInterrupt as stop:
-        complain(str(stop) or "stopped")
-        exec("")  # CPython forgets that compiled code, such as an import, was interrupted
-        return TERMINATED if isinstance(stop, Terminated) else INTERRUPTED
+        return _stopped(stop)
     except BrokenPipeError:
         return PIPE_CLOSED
     except OSError as error:
@@ -41,8 +39,9 @@ def guarded(run: Callable[[], int]) -> int:
             return _defect()
         complain(_about(error))
         return BAD_INPUT
-    except Exception:
-        return _defect()
+    except Exception as error:
+        stop = _stop_behind(error)
+        return _stopped(stop) if stop else _defect()
     finally:
         _discard_what_cannot_be_written()
 
@@ -58,6 +57,20 @@ def _flushed(run: Callable[[], int]) -> int:
         raise
     sys.stdout.flush()
     return code
+
+
+def _stopped(stop: KeyboardInterrupt) -> int:
+    complain(str(stop) or "stopped")
+    exec("")  # CPython forgets that compiled code, such as an import, was interrupted
+    return TERMINATED if isinstance(stop, Terminated) else INTERRUPTED
+
+
+def _stop_behind(error: BaseException | None) -> KeyboardInterrupt | None:
+    """The user's interrupt that an exception was made of, as by Python 3.11 where a class is
+    being made; None: it has another reason."""
+    while error is not None and not isinstance(error, KeyboardInterrupt):
+        error = error.__cause__ or error.__context__
+    return error
 
 
 def _about(error: OSError) -> str:

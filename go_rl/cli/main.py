@@ -8,28 +8,34 @@ import os
 import signal
 import sys
 from collections.abc import Sequence
-from importlib.metadata import version
 
 from go_rl.cli.exit_codes import OK
-from go_rl.cli.guard import guarded
-from go_rl.cli.parsing.parse import parse
-from go_rl.cli.stopping import handling, raise_by_signal
-from go_rl.core.files.paths import user_cache
-from go_rl.core.installed import check_installed
+from go_rl.cli.stopping import end_at_once, handling, raise_by_signal
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run ``go-rl`` with these arguments (the process's own by default); returns the exit code."""
+    """Run ``go-rl`` with these arguments (the process's own by default); returns the exit code.
+
+    What takes time to import is imported here, where Ctrl-C is a sentence.
+    """
     prepare_streams()
     argv = list(sys.argv[1:] if argv is None else argv)
-    with handling({signal.SIGTERM: raise_by_signal, signal.SIGINT: raise_by_signal}):
-        return guarded(lambda: _run(argv))
+    with handling({signal.SIGTERM: end_at_once, signal.SIGINT: end_at_once}):
+        from go_rl.cli.guard import guarded
+
+        with handling({signal.SIGTERM: raise_by_signal, signal.SIGINT: raise_by_signal}):
+            return guarded(lambda: _run(argv))
 
 
 def _run(argv: list[str]) -> int:
     if argv == ["--version"]:
+        from importlib.metadata import version
+
         sys.stdout.write(f"go-rl {version('go_rl')}\n")
         return OK
+    from go_rl.cli.parsing.parse import parse
+    from go_rl.core.installed import check_installed
+
     check_installed()
     _keep_compiled_programs()
     command, options = parse(argv)
@@ -38,6 +44,8 @@ def _run(argv: list[str]) -> int:
 
 def _keep_compiled_programs() -> None:
     """Let JAX keep what it compiles in the user's cache folder, unless another one is named."""
+    from go_rl.core.files.paths import user_cache
+
     os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(user_cache() / "jax"))
     os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0.5")
 

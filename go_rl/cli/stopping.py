@@ -6,13 +6,12 @@ import os
 import signal
 import threading
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from types import FrameType
 from typing import Any
 
 from go_rl.cli.exit_codes import INTERRUPTED, TERMINATED
-from go_rl.core.stopping import ask_to_stop, stoppable
 
 GRACE_SECONDS = 5.0
 """Time that a search has to end by itself before it is interrupted."""
@@ -49,6 +48,13 @@ def raise_by_signal(number: int, frame: FrameType | None) -> None:
     raise Terminated if number == signal.SIGTERM else KeyboardInterrupt
 
 
+def end_at_once(number: int, frame: FrameType | None) -> None:
+    """End a process that has only begun to import: an exception in an import may be forgotten."""
+    with suppress(OSError):
+        os.write(2, b"go-rl: stopped\n")
+    os._exit(TERMINATED if number == signal.SIGTERM else INTERRUPTED)
+
+
 @contextmanager
 def handling(handlers: Mapping[int, Handler]) -> Iterator[None]:
     """Handle signals so; only the main thread may, elsewhere nothing changes."""
@@ -67,6 +73,8 @@ def handling(handlers: Mapping[int, Handler]) -> Iterator[None]:
 def keeping_the_best() -> Iterator[Stop]:
     """A search that SIGINT and SIGTERM end with its best plan so far; before it has one, and at the
     second signal, they end the command. Yields what will say how it ended."""
+    from go_rl.core.stopping import ask_to_stop, stoppable  # imports the core, which takes time
+
     stop = Stop()
 
     def on_signal(number: int, frame: FrameType | None) -> None:

@@ -59,6 +59,11 @@ def name_line(name: str, longest: int = LONGEST_NAME) -> str:
     return abridged(printable(abridged(name, longest + 1)), longest)
 
 
+def counted(number: int, noun: str) -> str:
+    """Return ``1 node``, ``2 nodes`` or ``1,234 nodes``."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
 def listed(names: Sequence[object]) -> str:
     """Return the first names, quoted, and how many more there are."""
     first = ", ".join(map(repr, names[:LISTED]))

@@ -19,6 +19,8 @@ class Range:
     """Whether `least` itself is outside."""
     below: bool = False
     """Whether `most` itself is outside."""
+    words: str = ""
+    """The interval in words, where its numbers would be hard to read."""
 
     def holds(self, number: int | float) -> bool:
         """Return whether a number lies within; NaN never does."""
@@ -27,6 +29,8 @@ class Range:
         )
 
     def __str__(self) -> str:
+        if self.words:
+            return self.words
         if self.most < float_info.max:
             return f"in {'(['[not self.above]}{self.least:g}, {self.most:g}{')]'[not self.below]}"
         finite = "" if self.most == inf else "finite and "
@@ -42,6 +46,8 @@ SHARE = Range(0, 1)
 PART = Range(0, 1, above=True)
 """A share that is not nothing."""
 LESS_THAN_ALL = Range(0, 1, below=True)
+SEED = Range(0, 2**62, below=True, words=">= 0 and below 2^62")
+"""Random seeds that NumPy, JAX and a database take, also those counted up from them."""
 
 
 def check_ranges(

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
+from numbers import Integral, Real
 from pathlib import Path
+from types import NoneType
 from typing import Any
 
 import numpy as np
@@ -38,6 +40,21 @@ OF_THE_ID = ("objective", "decide")
 """Fields that a registered environment gives, beside a ``config`` that agrees."""
 NODE_BY_NODE = ("node", "relative")
 """Forms of an action that decide one node."""
+SEVERAL = ("problem", "graph")
+"""Fields that hold one or several."""
+KINDS: dict[str, tuple[tuple[type, ...], str]] = {
+    "problem": ((Problem, NoneType), "a problem or several"),
+    "graph": (
+        (str, Path, OpGraph, NoneType),
+        "a file, module:function, zoo:NAME, graph or several",
+    ),
+    "rules": ((str,), "the name of a rule set"),
+    "memory": ((bool, np.bool_, NoneType), "True, False or None"),
+    "failure_reward": ((Real, NoneType), "a number or None"),
+    "max_nodes": ((Integral,), "a whole number"),
+    "max_edges": ((Integral,), "a whole number"),
+}
+"""Types of fields whose values no look-up checks, and the words of messages."""
 
 
 TRAITS = {name: kit.environment for name, kit in KITS.items() if kit.environment is not None}
@@ -83,6 +100,7 @@ class EnvironmentConfig:
     """Rows of the padded edge features."""
 
     def __post_init__(self) -> None:
+        self._check_types()
         if (self.problem is None) == (self.graph is None):
             raise EnvironmentUseError("give either problem= or graph= (not both, not neither)")
         if self.objective is not None:
@@ -105,6 +123,14 @@ class EnvironmentConfig:
                 raise EnvironmentUseError(f"{name} must be >= 0, not {getattr(self, name)}")
         if self.problem is not None:
             self._check_problems(several(self.problem))
+
+    def _check_types(self) -> None:
+        for name, (kinds, words) in KINDS.items():
+            value = getattr(self, name)
+            many = name in SEVERAL and isinstance(value, Sequence) and not isinstance(value, str)
+            for one in value if many else (value,):
+                if not isinstance(one, kinds) or (many and one is None):
+                    raise EnvironmentUseError(f"{name} must be {words}, not {value!r}")
 
     @property
     def resolved_objective(self) -> Objective:

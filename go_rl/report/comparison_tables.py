@@ -7,6 +7,7 @@ from math import isfinite
 from typing import TYPE_CHECKING
 
 from go_rl.compare.portfolio.method_rows import HEURISTIC
+from go_rl.core.printable import counted
 from go_rl.core.unit_text import number_text
 from go_rl.costs.models.registry import AUTO, GPUS, LEARNED
 from go_rl.report.text_table import Cell, csv_table, markdown_table
@@ -99,7 +100,7 @@ def _introduction(comparison: Comparison) -> str:
     alone = f" ({', '.join(once)}: one)" if once and config.seeds > 1 else ""
     graphs = len({run.problem.graph for run in comparison.runs})
     lines = [
-        f"# {len(comparison.methods)} methods on {graphs} graphs\n",
+        f"# {counted(len(comparison.methods), 'method')} on {counted(graphs, 'graph')}\n",
         f"Each run: at most {' and '.join(limits)}. Seeds: {config.seeds}{alone}.",
         *([f"Operators are priced by {priced}."] if priced else []),
         "Means over graphs are geometric; in brackets the 95 % band over seeds (Student's t).",

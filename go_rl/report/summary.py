@@ -6,6 +6,7 @@ import numpy as np
 
 from go_rl.compare.portfolio.registry import ONE_DEVICE
 from go_rl.core import Plan, proved_optimal
+from go_rl.core.printable import counted
 from go_rl.core.unit_text import WIDEST_GAP, percent, seconds_text
 from go_rl.report.bottleneck import BusiestPart
 from go_rl.report.notes import note_lines
@@ -72,4 +73,4 @@ def _effective(plan: Plan) -> str:
 
 def _copies(plan: Plan) -> str:
     copies = sum(len(devices) for devices in plan.replicas.values())
-    return f"; {len(plan.replicas)} nodes have {copies} copies" if copies else ""
+    return f"; copies: {copies}, of {counted(len(plan.replicas), 'node')}" if copies else ""

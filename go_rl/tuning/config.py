@@ -7,7 +7,7 @@ from typing import Literal
 
 from go_rl.core import GoRLError
 from go_rl.core.hardware.processor import own_target
-from go_rl.core.ranges import COUNT, FINITE_POSITIVE, NOT_NEGATIVE, PART, Range, check_ranges
+from go_rl.core.ranges import COUNT, FINITE_POSITIVE, PART, SEED, Range, check_ranges
 from go_rl.costs.timing.config import ADAPTIVE_VISITS, FEW_VISITS, CollectConfig, TimingConfig
 
 GuideName = Literal["learned", "analytical", "random", "everything"]
@@ -80,7 +80,7 @@ class TuneConfig:
     def __post_init__(self) -> None:
         check_ranges(
             self, "tune", TuningError, minutes=FINITE_POSITIVE, k_graph=COUNT, k_kernel=COUNT,
-            candidates=COUNT, check_rounds=COUNT, trials=COUNT, seed=NOT_NEGATIVE,
+            candidates=COUNT, check_rounds=COUNT, trials=COUNT, seed=SEED,
         )  # fmt: skip
         word, _, file = self.cost.partition(":")
         if word != LEARNED or (":" in self.cost and not file):
@@ -187,7 +187,7 @@ class TuneProgramsConfig:
     def __post_init__(self) -> None:
         check_ranges(
             self, "tune", TuningError, minutes=FINITE_POSITIVE, trials=COUNT, only_heavy=PART,
-            batch=COUNT, check_visits=COUNT, seed=NOT_NEGATIVE, memory=Range(1e9), cores=COUNT,
+            batch=COUNT, check_visits=COUNT, seed=SEED, memory=Range(1e9), cores=COUNT,
         )  # fmt: skip
         if self.weights and self.guide == TREES:
             raise TuningError("tune: weights are of the guides cdmpp, code-trees and transfer")

@@ -12,6 +12,7 @@ from go_rl.api.calibrate_programs import (
     tuned_weights,
 )
 from go_rl.core import TrainingError
+from go_rl.core.files.run_lock import RunLockError, locked
 from go_rl.costs.programs.learn.predictor import ProgramPredictor
 from go_rl.costs.programs.measure.data import ProgramTarget
 from go_rl.costs.programs.workloads import TensorTask
@@ -55,9 +56,16 @@ def test_wrong_options():
         CalibrateProgramsConfig(minutes=0.0)
 
 
-def test_names_and_weights_are_checked_before_anything_is_timed(tmp_path):
+def test_names_and_weights_are_checked_before_anything_is_timed(tmp_path, monkeypatch):
     with pytest.raises(TrainingError, match=r"the name of .*mine must end in \.npz"):
         calibrate_programs(tmp_path / "mine")
     ranks = CalibrateProgramsConfig(weights="transfer-1")
     with pytest.raises(TrainingError, match="rank programs of one operator and know no seconds"):
         calibrate_programs(tmp_path / "mine.npz", ranks)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    with pytest.raises(TrainingError, match="rank programs of one operator and know no seconds"):
+        calibrate_programs(config=ranks)
+    assert not [*tmp_path.iterdir()]
+    mine = tmp_path / "mine.npz"
+    with locked(mine, file=True), pytest.raises(RunLockError, match=r"mine\.npz"):
+        calibrate_programs(mine)

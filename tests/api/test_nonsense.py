@@ -16,15 +16,24 @@ CASES = {
     "go_rl.predict(graph, device=3)": "a device's name or data sheet must be a path",
     "go_rl.optimize(graph, 'ring4', finetune=10**400)": "samples must be at most",
     "go_rl.optimize(graph, 'ring4', seconds=10**400)": "seconds must be at most",
-    "go_rl.optimize(graph, 'ring4', samples=1, seed=2**64)": "seed must be at most 2^64",
+    "go_rl.optimize(graph, 'ring4', samples=1, seed=2**64)": "seed must be >= 0 and below 2^62",
     "go_rl.optimize(graph, 'p100x' + '9' * 5000)": "devices must number 1 to",
     "go_rl.optimize(graph, 'ring4', weights='/dev/zero')": "no policy weights '/dev/zero'",
     "go_rl.optimize(graph, 'ring4', samples=2).best.save(None)": "a plan's file must be a path",
+    "Config(problem=3)": "problem must be a problem or several, not 3",
+    "Config(problem=[None])": "problem must be a problem or several",
+    "Config(graph=3)": "graph must be a file, module:function, zoo:NAME, graph or several, not 3",
+    "Config(graph=graph, rules=['strict'])": "rules must be the name of a rule set",
+    "Config(graph=graph, memory='yes')": "memory must be True, False or None, not 'yes'",
+    "Config(graph=graph, failure_reward='low')": "failure_reward must be a number or None",
+    "Config(graph=graph, max_nodes=None)": "max_nodes must be a whole number, not None",
+    "Config(graph=graph, max_edges=2.5)": "max_edges must be a whole number, not 2.5",
 }
 PROGRAM = """
 import json, sys
 import go_rl
 from go_rl.core.errors import GoRLError
+from go_rl.envs import EnvironmentConfig as Config
 graph, told = go_rl.load("zoo:gcn-3-layers"), {}
 for case in json.load(sys.stdin):
     try:

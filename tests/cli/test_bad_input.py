@@ -102,6 +102,28 @@ def test_a_wrong_command_line_has_exit_code_2(command, arguments):
     assert (found.code, found.out, found.err.count("\n")) == (2, "", 1)
 
 
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["optimize", "zoo:unet", "--out", ""], "the argument behind --out is empty"),
+        (["optimize", "zoo:unet", "--out="], "the argument behind --out is empty"),
+        (["measure", "kernels", ""], "the argument behind measure kernels is empty"),
+        (["tune", "kernels", "zoo:unet", "--ranks", ""], "the argument behind --ranks is empty"),
+    ],
+)
+def test_an_empty_argument_is_not_the_current_folder(command, tmp_path, words, said):
+    found = command(*words)
+    assert (found.code, found.err.count("\n")) == (2, 1)
+    assert said in found.err
+    assert not [*tmp_path.iterdir()]
+
+
+def test_a_network_of_the_zoo_is_named_without_its_prefix_where_only_those_are_taken(command):
+    found = command("measure", "kernels", "out", "--models", "zoo:ncf")
+    assert (found.code, found.err.count("\n")) == (2, 1)
+    assert "no model of the zoo is called 'zoo:ncf'; did you mean 'ncf'?" in found.err
+
+
 def test_the_folder_for_results_is_a_file(command, chain, tmp_path):
     (tmp_path / "taken").write_text("mine")
     found = command("optimize", chain, "--method", "greedy", "--samples", 5, "--out", "taken")

@@ -54,8 +54,11 @@ def test_a_file_in_the_way_is_named(tmp_path):
     for folder in (tmp_path / "file", tmp_path / "file" / "deeper"):
         with pytest.raises(PlanError, match="--out names a folder"):
             check_folder(folder)
-    with pytest.raises(PlanError, match="is not a folder"):
-        check_file(tmp_path / "file" / "x.npz", "--save")
+    named = tmp_path / "file" / "x.npz"
+    with pytest.raises(PlanError) as told:
+        check_file(named, "--save")
+    inside = f"--save: {named}: cannot be written ({named.parent} is not a folder)"
+    assert str(told.value) == inside
 
 
 def test_a_graph_is_not_saved_over_a_pipe(command, chain, tmp_path):

@@ -32,9 +32,20 @@ def left_by_rich() -> int:
         raise SystemExit(1)  # noqa: B904
 
 
+def interrupted_class() -> int:
+    """Python 3.11 makes a RuntimeError of what comes up while a class is being made."""
+
+    class Interrupts:
+        def __set_name__(self, owner: type, name: str) -> None:
+            raise KeyboardInterrupt
+
+    return len(type("Made", (), {"field": Interrupts()}).__name__)
+
+
 @pytest.mark.parametrize(
     ("run", "code", "said"),
     [
+        (interrupted_class, INTERRUPTED, "stopped"),
         (lambda: OK, OK, ""),
         (lambda: REJECTED, REJECTED, ""),
         (raising(PlanError("device must\nlist integers")), BAD_INPUT, "device must list integers"),

@@ -27,6 +27,9 @@ def test_train_programs_refuses_an_empty_folder(command, tmp_path):
     ("flags", "answer"),
     [
         (("--search-updates", 8), "search_updates must be >= 9, not 8"),
+        (("--most-spread", "nan"), "most_spread must be > 0, not nan"),
+        (("--slowest", 1), "slowest must be > 1, not 1.0"),
+        (("--least-programs", 0), "least_programs must be >= 1, not 0"),
         (("--search", -1), "--search (search) is a number of trials, 0 to 1000, not -1"),
         (("--search", 1001), "--search (search) is a number of trials, 0 to 1000, not 1001"),
     ],
@@ -47,6 +50,9 @@ def test_broken_files_are_called_what_they_are(command, tmp_path):
     (tmp_path / "broken.npz").write_text("garbage")
     assert "not a readable go_rl file" in command("train", "kernels", "broken.npz", "o.npz").err
     assert "broken.npz: no feature file" in command("train", "programs", "broken.npz").err
+    (tmp_path / "cut.npz").write_bytes(b"PK\3\4 and no more")
+    said = command("train", "programs", "cut.npz").err
+    assert "cut.npz: not a readable feature file (File is not a zip file)" in said
     said = command("train", "operators", "nothere", "--out", "o.npz").err
     assert "nothere: no such folder of measured operators" in said
 

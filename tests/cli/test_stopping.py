@@ -2,6 +2,8 @@
 
 import os
 import signal
+import subprocess
+import sys
 import threading
 import time
 from pathlib import Path
@@ -76,3 +78,27 @@ def test_the_first_signal_asks_and_the_second_insists():
         with pytest.raises(KeyboardInterrupt):
             signal.raise_signal(signal.SIGINT)
     assert not Progress(Budget(samples=10)).spent
+
+
+STOPPED_WHILE_IMPORTED = """
+import os, signal, sys
+from importlib.abc import MetaPathFinder
+
+class Sender(MetaPathFinder):
+    def find_spec(self, name, path, target=None):
+        if name == "go_rl.core":
+            os.kill(os.getpid(), signal.{name})
+
+sys.meta_path.insert(0, Sender())
+from go_rl.cli.main import main
+sys.exit(main(["zoo", "list"]))
+"""
+
+
+@pytest.mark.parametrize(("name", "code"), [("SIGINT", 130), ("SIGTERM", 143)])
+def test_a_signal_while_the_command_is_imported_is_a_sentence(name, code):
+    found = subprocess.run(
+        [sys.executable, "-c", STOPPED_WHILE_IMPORTED.format(name=name)],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert (found.returncode, found.stdout, found.stderr) == (code, "", "go-rl: stopped\n")

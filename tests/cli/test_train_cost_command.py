@@ -155,7 +155,9 @@ def test_settings_of_flags_become_weights_that_rank_them(tmp_path, capsys):
     assert main(["train", "tiles", str(out), "--kernels", str(data), *options]) == 0
     weights = RankPredictor.load(out)
     assert (len(weights.networks), weights.networks[0].config.kinds) == (1, ("flags",))
-    assert "of flags. Weights: " in " ".join(capsys.readouterr().out.split())
+    said = capsys.readouterr().out
+    assert "of flags. Weights: " in " ".join(said.split())
+    assert f"next: go-rl tune kernels zoo:resnet50 --ranks {out}" in said
 
 
 @pytest.mark.parametrize(

@@ -36,6 +36,14 @@ def config(tmp_path) -> EvaluateConfig:
     )
 
 
+def test_what_is_named_twice_runs_and_counts_once(config):
+    twice = replace(
+        config, graphs=config.graphs * 2, hardware=("ring3", "ring3"), rules=("strict", "strict"),
+        methods=(*config.methods, "greedy"),
+    )  # fmt: skip
+    assert number_of_runs(twice) == number_of_runs(config) == 5
+
+
 @dataclass(frozen=True)
 class Counted:
     """Random search that says how often it ran, or that it cannot."""
@@ -118,6 +126,7 @@ def changed(config: EvaluateConfig, **fields: object) -> Comparison:
         ({"methods": ("anealing",)}, "did you mean 'annealing'"),
         ({"methods": ()}, "methods needs at least one"),
         ({"methods": ("policy",), "weights": "none.npz"}, "none.npz: no such file"),
+        ({"once": ("randon",)}, "'randon', which is no method of the comparison; did you mean"),
         ({"bound_seconds": -1.0}, "bound_seconds must be finite and >= 0"),
     ],
 )  # fmt: skip

@@ -2,7 +2,7 @@
 
 import pytest
 
-from go_rl.core.printable import message_line, printable
+from go_rl.core.printable import counted, message_line, printable
 
 
 @pytest.mark.parametrize(
@@ -27,3 +27,8 @@ def test_a_message_is_one_short_line():
     assert "\x1b" not in line
     assert line.startswith("node xxx")
     assert message_line("two  words\nand more") == "two  words and more"
+
+
+def test_one_is_no_plural():
+    numbers = [counted(number, "node") for number in (0, 1, 2, 1234)]
+    assert numbers == ["0 nodes", "1 node", "2 nodes", "1,234 nodes"]

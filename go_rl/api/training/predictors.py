@@ -14,7 +14,7 @@ from go_rl.core import TrainingError
 from go_rl.core.files.run_lock import exclusive
 from go_rl.core.hardware.processor import own_target
 from go_rl.core.optimizer import Milestone
-from go_rl.core.ranges import COUNT, LESS_THAN_ALL, check_ranges
+from go_rl.core.ranges import COUNT, LESS_THAN_ALL, SEED, check_ranges
 
 if TYPE_CHECKING:
     from go_rl.costs.kernels.measure.data import KernelData
@@ -59,6 +59,7 @@ class TrainKernelsConfig:
             held_out=LESS_THAN_ALL,
             updates=COUNT,
             members=COUNT,
+            seed=SEED,
         )
 
 
@@ -82,7 +83,7 @@ class TrainTilesConfig:
     def __post_init__(self) -> None:
         if self.kernels is None and self.tiles is None:
             raise TrainingError("train tiles: give --kernels, --tiles or both to learn from")
-        check_ranges(self, "train tiles", TrainingError, updates=COUNT, members=COUNT)
+        check_ranges(self, "train tiles", TrainingError, updates=COUNT, members=COUNT, seed=SEED)
 
 
 @exclusive("out", file=True)

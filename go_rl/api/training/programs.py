@@ -12,7 +12,7 @@ from go_rl.core import TrainingError
 from go_rl.core.errors import nearest
 from go_rl.core.files.run_lock import exclusive
 from go_rl.core.optimizer import Milestone
-from go_rl.core.ranges import COUNT, Range, check_ranges
+from go_rl.core.ranges import COUNT, POSITIVE, SEED, Range, check_ranges
 
 if TYPE_CHECKING:
     from go_rl.costs.learning.splits import DataSplit
@@ -74,7 +74,8 @@ class TrainProgramsConfig:
     def __post_init__(self) -> None:
         check_ranges(
             self, "train programs", TrainingError, updates=COUNT, members=COUNT,
-            search_updates=Range(LEAST_SEARCH_UPDATES),
+            search_updates=Range(LEAST_SEARCH_UPDATES), seed=SEED, most_spread=POSITIVE,
+            slowest=Range(1, above=True), least_programs=COUNT,
         )  # fmt: skip
         if self.held_out and self.split not in ("by_model", "by_target"):
             raise TrainingError(

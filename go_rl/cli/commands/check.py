@@ -19,7 +19,7 @@ from go_rl.cli.model_arguments import ModelArguments, as_planned, read
 from go_rl.cli.next_command import model_words, say_next
 from go_rl.core import Hardware, HardwareError, Objective, OpGraph, Plan, load_hardware
 from go_rl.core.evaluation import finite
-from go_rl.core.printable import message_line
+from go_rl.core.printable import counted, message_line
 
 if TYPE_CHECKING:
     from go_rl.api.plans.check import Explanation, Verdict
@@ -102,7 +102,7 @@ def _explained(found: Explanation, graph: OpGraph) -> str:
     if not found.partitions:
         rules = " or ".join(found.blamed)
         return f"no partition is legal; without rule {rules} there would be some"
-    count = f"{found.partitions:,} legal partition" + "s" * (found.partitions > 1)
+    count = counted(found.partitions, "legal partition")
     if not found.moves:
         return f"{count}; this is one of them"
     moves = ", ".join(f"{graph.names[n]!r} to chip {c}" for n, c in found.moves.items())

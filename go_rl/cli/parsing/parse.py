@@ -44,6 +44,7 @@ DecisionSets = tuple[tuple[str, ...], ...]
 SWITCH = {"auto": None, "on": True, "off": False}
 """Words of ``bool | None``."""
 _FLAG = re.compile(r"--[a-z][a-z0-9.-]*")
+_EMPTY = re.compile(_FLAG.pattern + "=")
 _BOX = re.compile(r"\x1b\[[0-9;]*m|^[│╭╰] ?|[│╮╯]$", re.MULTILINE)
 """Colours and borders; there are none where the encoding is narrow, but blanks."""
 _RULE = re.compile(r"[─-]{4,}")
@@ -108,6 +109,7 @@ def _explain(usage: str, description: str, commands: Sequence[Command]) -> None:
 
 
 def _options(command: Command, argv: Sequence[str]) -> Any:
+    _refuse_empty(command, argv)
     kind = command.kind(argv)
     errors = io.StringIO()
     try:
@@ -122,6 +124,15 @@ def _options(command: Command, argv: Sequence[str]) -> Any:
         if _lost_its_word(command, kind, argv):
             _options(command, ())
         raise
+
+
+def _refuse_empty(command: Command, argv: Sequence[str]) -> None:
+    """No option and no argument may be empty: as a folder, it would be the current one."""
+    for before, word in zip((command.words, *argv), argv, strict=False):
+        flag = before if not word else word[:-1] if _EMPTY.fullmatch(word) else ""
+        if flag:
+            raise UsageError(f"the argument behind {flag} is empty "
+                             f"(go-rl {command.words} --help)")  # fmt: skip
 
 
 def _lost_its_word(command: Command, kind: type, argv: Sequence[str]) -> bool:

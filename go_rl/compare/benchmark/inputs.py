@@ -6,12 +6,13 @@ import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import product
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from go_rl.compare.benchmark.config import EvaluateConfig
+from go_rl.compare.benchmark.config import SEEDLESS, EvaluateConfig
 from go_rl.compare.benchmark.run_store import Setting
 from go_rl.core import (
     DECISIONS,
@@ -144,9 +145,10 @@ def settings_of(config: EvaluateConfig) -> tuple[Objective, list[Setting]]:
     decide = ""
     if objective.traits.decides_several:
         decide = ",".join(decision_names(config.decide or DECISIONS))
-    return objective, [
-        Setting(name, one, decide, config.all_chips) for name in config.hardware for one in rules
-    ]
+    named = product(config.hardware, rules)  # what is named twice is one setting
+    return objective, list(dict.fromkeys(
+        Setting(name, one, decide, config.all_chips) for name, one in named
+    ))  # fmt: skip
 
 
 def _rules(config: EvaluateConfig, objective: Objective) -> tuple[str, ...]:
@@ -196,6 +198,7 @@ def find_methods(
         CheckpointError: the weights of a learned method cannot be read.
     """
     make, arms, policies = _named_methods(config, objective)
+    _check_once(config.once, (*make, *extra))
     if (config.control is not None or config.controls) and not policies:
         raise SearchError(
             "evaluate: control arms are for methods with a policy, such as policy, and none of "
@@ -244,6 +247,15 @@ def _named_methods(
         make |= found
         arms[name] = tuple(found)[1:]
     return make, arms, policies
+
+
+def _check_once(once: Sequence[str], labels: Sequence[str]) -> None:
+    for label in once:
+        if label not in (*labels, *SEEDLESS):
+            raise SearchError(
+                f"evaluate: once names {label!r}, which is no method of the comparison"
+                f"{nearest(label, labels)} Methods: {', '.join(labels)}"
+            )
 
 
 def _under(control: str | None, factory: Factory) -> Factory:

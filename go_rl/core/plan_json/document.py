@@ -22,13 +22,13 @@ from go_rl.core.objective import Objective
 from go_rl.core.plan import PLAN_FORMAT, CurvePoint, Plan
 from go_rl.core.plan_json.fields import (
     LARGEST,
-    LARGEST_SEED,
     MOST_DEVICES,
     check_limits,
     full_list,
     is_device,
     is_number,
 )
+from go_rl.core.ranges import SEED
 
 DERIVED = ("value", "throughput", "gap", "effective_chips", "status")
 """Fields for outside readers that follow from others."""
@@ -121,7 +121,7 @@ def read_plan(document: object, where: str) -> Plan:
 
 
 def _plan(found: PlanFields, where: str) -> Plan:
-    check_limits(found.seed, 0, LARGEST_SEED, f"{where}: seed")
+    check_limits(found.seed, SEED.least, SEED.most - 1, f"{where}: seed")
     check_limits(found.samples, 0, LARGEST.max, f"{where}: samples")
     check_limits(found.wall_seconds, 0, math.inf, f"{where}: wall_seconds")
     for name, size in found.dims.items():

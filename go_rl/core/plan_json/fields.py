@@ -16,7 +16,6 @@ from go_rl.core.hardware.hardware import MAX_DEVICES
 
 LARGEST = np.iinfo(np.int64)
 """Whole numbers that a priority may be."""
-LARGEST_SEED = 2**64 - 1
 MOST_DEVICES = int(np.iinfo(np.int16).max)
 """Largest index of a device that a plan can hold."""
 

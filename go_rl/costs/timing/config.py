@@ -13,6 +13,7 @@ from go_rl.core.ranges import (
     NOT_NEGATIVE,
     PART,
     POSITIVE,
+    SEED,
     SHARE,
     Range,
     check_ranges,
@@ -39,7 +40,7 @@ class SamplingConfig:
     def __post_init__(self) -> None:
         check_ranges(
             self, "measure", TrainingError, kernels=COUNT, fusions=SHARE, most_flops=POSITIVE,
-            most_bytes=POSITIVE,
+            most_bytes=POSITIVE, seed=SEED,
         )  # fmt: skip
         if not self.fusions:
             raise TrainingError("measure: fusions must list shares in [0, 1], not nothing")
@@ -124,7 +125,7 @@ class CollectConfig:
     def __post_init__(self) -> None:
         check_ranges(
             self, "measure", TrainingError, share=PART, round=NOT_NEGATIVE, core=NOT_NEGATIVE,
-            timeout=POSITIVE,
+            timeout=POSITIVE, least_seconds=NOT_NEGATIVE, most_seconds=POSITIVE,
         )  # fmt: skip
         if self.platform != "cpu" and self.target == own_target():
             raise TrainingError(
@@ -211,7 +212,7 @@ class ProgramsConfig:
     def __post_init__(self) -> None:
         check_ranges(
             self, "measure", TrainingError, candidates=COUNT, most_seconds=POSITIVE,
-            memory=Range(1e9),
+            memory=Range(1e9), build_core=NOT_NEGATIVE,
         )  # fmt: skip
         if not self.networks or not self.codegen:
             raise TrainingError("measure: name at least one network and one level of x86-64")

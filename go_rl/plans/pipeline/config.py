@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from go_rl.core import ExecutionError
-from go_rl.core.ranges import COUNT, NOT_NEGATIVE, POSITIVE, Range, check_ranges
+from go_rl.core.ranges import COUNT, NOT_NEGATIVE, POSITIVE, SEED, Range, check_ranges
 
 LEAST_SAMPLES = 2
 
@@ -31,5 +31,5 @@ class PipelineConfig:
     def __post_init__(self) -> None:
         check_ranges(
             self, "run", ExecutionError, samples=Range(LEAST_SAMPLES), warm_up=NOT_NEGATIVE,
-            slots=COUNT, timeout=POSITIVE,
+            slots=COUNT, timeout=POSITIVE, seed=SEED,
         )  # fmt: skip

@@ -15,6 +15,7 @@ import numpy as np
 
 from go_rl.core import ExecutionError, PlanError
 from go_rl.core.files.scratch_folder import scratch_folder
+from go_rl.core.printable import counted
 from go_rl.plans.pipeline.config import PipelineConfig
 from go_rl.plans.pipeline.processes import StageProcesses, stage_processes
 from go_rl.plans.pipeline.sessions import check_runtime
@@ -139,7 +140,8 @@ def run_stages(
 def _notes(devices: int, cores: int, outputs: Sequence[OutputError]) -> tuple[str, ...]:
     found = []
     if devices > cores:
-        found.append(f"{devices} devices share {cores} cores: throughput says nothing of the plan")
+        shared = f"{devices} devices share {counted(cores, 'core')}"
+        found.append(f"{shared}: throughput says nothing of the plan")
     if unusable := [each.output for each in outputs if not each.is_finite]:
         found.append(
             f"numbers of {len(unusable)} outputs, {unusable[0]!r} first, are not finite in the "

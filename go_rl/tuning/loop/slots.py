@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from go_rl.core.ranges import COUNT, FINITE_POSITIVE, NOT_NEGATIVE, PART, check_ranges
+from go_rl.core.ranges import COUNT, FINITE_POSITIVE, PART, SEED, check_ranges
 from go_rl.tuning.config import FirstRound, TuningError
 
 LONGEST_SLOT = 100.0
@@ -45,7 +45,7 @@ class SlotConfig:
     def __post_init__(self) -> None:
         check_ranges(
             self, "tuning", TuningError, seconds=FINITE_POSITIVE, trials=COUNT, batch=COUNT,
-            patience=COUNT, heavy=PART, seed=NOT_NEGATIVE, slot=FINITE_POSITIVE,
+            patience=COUNT, heavy=PART, seed=SEED, slot=FINITE_POSITIVE,
         )  # fmt: skip
 
     def slot_seconds(self, operators: int) -> float:

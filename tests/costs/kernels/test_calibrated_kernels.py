@@ -12,6 +12,7 @@ from go_rl.api.this_device import (
     this_weights,
 )
 from go_rl.core import CheckpointError, ProblemError, TrainingError
+from go_rl.core.files.run_lock import RunLockError, locked
 from go_rl.core.hardware.processor import processor_name
 from go_rl.costs.kernels.calibrated import (
     CalibratedKernels,
@@ -115,5 +116,8 @@ def test_bad_input(tmp_path, monkeypatch, graph, kernels, calibrated):
         calibrate(tmp_path / "new.npz", CalibrateConfig(kernels=7))
     with pytest.raises(TrainingError, match=r"the name of .*new must end in \.npz"):
         calibrate(tmp_path / "new")
+    new = tmp_path / "new.npz"
+    with locked(new, file=True), pytest.raises(RunLockError, match=r"new\.npz"):
+        calibrate(new)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     assert this_weights().parent == tmp_path / "go_rl"

@@ -3,9 +3,10 @@
 import pytest
 from scipy.stats import binom
 
+from go_rl.api.calibrate_programs import CalibrateProgramsConfig
 from go_rl.core import TrainingError
 from go_rl.costs.timing import timing as kernel_timing
-from go_rl.costs.timing.config import TimingConfig
+from go_rl.costs.timing.config import CollectConfig, ProgramsConfig, TimingConfig
 from go_rl.costs.timing.core_speed import CoreSpeed
 from go_rl.costs.timing.timing import (
     Timing,
@@ -84,3 +85,17 @@ def test_senseless_configurations_are_refused(wrong, said):
 def test_a_senseless_variation_is_refused(variation):
     with pytest.raises(TrainingError, match="variation must be in"):
         TimingConfig(variation=variation)
+
+
+@pytest.mark.parametrize(
+    ("make", "said"),
+    [
+        (lambda: CollectConfig(least_seconds=float("nan")), "least_seconds must be >= 0, not nan"),
+        (lambda: CollectConfig(most_seconds=0.0), "most_seconds must be > 0, not 0.0"),
+        (lambda: ProgramsConfig(build_core=-1), "build_core must be >= 0, not -1"),
+        (lambda: CalibrateProgramsConfig(most_away=3.0), r"most_away must be in \(0, 1\], not 3.0"),
+    ],
+)
+def test_limits_of_what_is_measured_are_checked_before_anything_is_timed(make, said):
+    with pytest.raises(TrainingError, match=said):
+        make()

@@ -32,8 +32,8 @@ from go_rl.policy.learn.config import (
         (lambda: NodesTrainConfig(updates=0), "train: updates must be >= 1, not 0"),
         (lambda: RingTrainConfig(hardware=()), "train: hardware needs at least one entry"),
         (lambda: RingTrainConfig(rules=("strickt",)), "unknown rules 'strickt'.*'strict'"),
-        (lambda: RingTrainConfig(seed=-1), "train: seed must be >= 0, not -1"),
-        (lambda: DispatchTrainConfig(seed=-1), "train: seed must be >= 0, not -1"),
+        (lambda: RingTrainConfig(seed=-1), "train: seed must be >= 0 and below 2.62, not -1"),
+        (lambda: DispatchTrainConfig(seed=-1), "train: seed must be >= 0 and below 2.62, not -1"),
         (
             lambda: NodesTrainConfig(validation_hardware=()),
             "validation_hardware needs at",

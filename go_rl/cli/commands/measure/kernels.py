@@ -12,6 +12,7 @@ from go_rl.cli.console import console, counting, print_line
 from go_rl.cli.exit_codes import OK
 from go_rl.cli.folders import check_folder
 from go_rl.cli.next_command import say_next
+from go_rl.core.printable import counted
 from go_rl.costs.timing.config import CollectConfig
 
 
@@ -36,7 +37,7 @@ def run(config: MeasureKernels) -> int:
     with counting("measuring") as report:
         found = measure_kernels(folder, measure, config.models, report=report)
     out = console()
-    known = f"{found.records:,} records of {measure.target} in {found.path}"
+    known = f"{counted(found.records, 'record')} of {measure.target} in {found.path}"
     print_line(out, f"{found.made:,} measured, {known}")
     if measure.vary == "tiles":
         say_next(out, "measure", "kernels", folder)

@@ -12,6 +12,7 @@ import tyro
 from go_rl.cli.console import console, counting, print_line
 from go_rl.cli.exit_codes import OK
 from go_rl.cli.folders import check_folder
+from go_rl.core.printable import counted
 from go_rl.costs.timing.config import ProgramsConfig
 
 
@@ -44,6 +45,6 @@ def run(config: MeasurePrograms) -> int:
         return OK
     with counting("measuring") as report:
         found = measure_programs(folder, programs, report=report)
-    known = f"{found.records:,} records of {programs.target} in {found.path}"
+    known = f"{counted(found.records, 'record')} of {programs.target} in {found.path}"
     print_line(out, f"{found.made:,} measured, {known}")
     return OK

@@ -33,5 +33,6 @@ def run(config: TrainTiles) -> int:
         weights = train_tiles(config.out, config.training, report=report)
     groups = ", ".join(f"{count:,} of {what}" for what, count in weights.card["groups"].items())
     print_line(console(), f"{weights.target}: groups learned from: {groups}. Weights: {config.out}")
-    say_next(console(), "tune", "kernels", EXAMPLE_MODEL)
+    ranks = ("--ranks", config.out) if "flags" in weights.card["groups"] else ()
+    say_next(console(), "tune", "kernels", EXAMPLE_MODEL, *ranks)
     return OK

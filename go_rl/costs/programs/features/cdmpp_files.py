@@ -88,7 +88,7 @@ def _arrays(path: Path) -> dict[str, np.ndarray]:
             raise NestError(f"{path}: array {missing[0]!r} is missing")
         return {name: file[name] for name in ARRAYS}
     except (OSError, BadZipFile, EOFError) as error:
-        raise NestError(f"{path}: {error}") from error
+        raise NestError(f"{path}: not a readable feature file ({error})") from error
     except ValueError as error:
         raise NestError(
             f"{path}: it holds pickled objects, which can run any code and are not read; write its "

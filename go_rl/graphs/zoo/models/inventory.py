@@ -31,7 +31,7 @@ def zoo_model(name: str) -> ZooModel:
     by_name = {model.name: model for model in ZOO_MODELS}
     if name not in by_name:
         raise ZooError(
-            f"no model of the zoo is called {name!r}{nearest(name, by_name)} "
+            f"no model of the zoo is called {name!r}{nearest(name.removeprefix('zoo:'), by_name)} "
             "List them with go-rl zoo list"
         )
     return by_name[name]

@@ -16,7 +16,7 @@ from go_rl.core import (
     decision_names,
 )
 from go_rl.core.errors import nearest
-from go_rl.core.ranges import COUNT, NOT_NEGATIVE, PART, SHARE, Range, check_ranges
+from go_rl.core.ranges import COUNT, NOT_NEGATIVE, PART, SEED, SHARE, Range, check_ranges
 from go_rl.costs.models.registry import check_cost
 from go_rl.graphs.cutting.colocation import check_colocation
 from go_rl.graphs.zoo.index import TRAINED
@@ -70,9 +70,7 @@ class RunConfig(ABC):
     """Training runs that were tried for these weights, this one included; only the card says it."""
 
     def __post_init__(self) -> None:
-        check_ranges(
-            self, "train", TrainingError, seed=NOT_NEGATIVE, attempts=COUNT, max_nodes=COUNT
-        )
+        check_ranges(self, "train", TrainingError, seed=SEED, attempts=COUNT, max_nodes=COUNT)
 
     def to_json(self) -> str:
         """Return the configuration as JSON text."""
