@@ -350,6 +350,13 @@ def test_onnx_operators(tmp_path):
                      ("gelu", (6, 3)), ("softmax", (6, 3))]  # fmt: skip
 
 
+def test_a_product_without_elements_is_none():
+    """No rows: a launch that moves the weights at most, and a price."""
+    launches = _launches(lambda x, w: jnp.tanh(x @ w), (0, 8), (8, 8), weights=(1,))
+    assert "linear" not in _ops(launches)
+    assert np.isfinite(launches.rows.least_bytes()).all()
+
+
 def test_pieces_of_pytorchs_own_graphs_are_launched_as_they_are():
     """A root mean square in pieces, whose names are PyTorch's, is no norm: five kernels; a reshape
     that such a graph keeps copies; what follows from no input is computed at each call."""

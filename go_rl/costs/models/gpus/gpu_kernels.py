@@ -96,6 +96,7 @@ class GpuKernels:
     def products(self) -> Products:
         """The products."""
         heavy = np.isin(self.graph.kind, PRODUCT_KINDS) & self.launches
+        heavy &= self.graph.output_bytes > 0
         kernels, leaders = cut_kernels(self.graph, np.arange(self.graph.num_nodes))
         alone = kernels.take(np.flatnonzero(heavy[leaders]))
         first: dict[str, int] = {}

@@ -74,7 +74,8 @@ def _forward(view: OperatorView, *, fuses_attention: bool) -> list[Bundle]:
 
 def _products(view: OperatorView, backward: bool) -> Iterator[Bundle]:
     for node, kind in enumerate(view.graph.kind.tolist()):
-        if kind in PRODUCT_KINDS and view.backward[node] is backward and view.live[node]:
+        is_one = kind in PRODUCT_KINDS and view.elements[node] > 0
+        if is_one and view.backward[node] is backward and view.live[node]:
             whole = fused_attention(view, node)
             bias = () if backward else _bias(view, node)
             yield (whole,) if whole else tuple(product_launches(view, node, bias))
