@@ -21,7 +21,7 @@ from go_rl.costs.operators.product_model import TILES
 from go_rl.costs.operators.tables.operator_rows import CONVOLUTIONS, MOVES, ONE_READ, STREAMED
 
 Arrays = dict[str, np.ndarray]
-SPLITS = ("splits", "split_from", "split_launch")
+SPLITS = ("splits", "split_from", "split_launch", "few", "idle")
 OF_PLACE = ("floor", "liked_here", "liked_by", "start", *SPLITS, "stride", "stride_from",
             "residuals")  # fmt: skip
 """Names of the parameters that are not shared: [GPUs …] the first two, [generations …] the next

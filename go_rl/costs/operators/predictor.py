@@ -54,7 +54,7 @@ class OperatorFitConfig:
     """Rows of a GPU and group that are learned from, at most; of streams four times as many."""
     calibration_rows: int = 400
     """Rows of a GPU and operator by which left-out GPUs are judged, at most."""
-    updates: int = 250
+    updates: int = 500
     """Updates of the parameters."""
 
     def __post_init__(self) -> None:

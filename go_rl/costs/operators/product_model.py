@@ -24,6 +24,9 @@ WIDTH, HEIGHT = (np.array(each, np.float32) for each in zip(*TILES, strict=True)
 LARGEST_TILE = 128.0 * 128.0
 WINOGRAD = 2.25
 """Multiplications of a convolution of kernel 3 and stride 1 over those that Winograd's needs."""
+FEW_ROWS = 16
+"""Rows of a linear layer up to which a library has another kernel: Hopper's takes 2.4 µs for 16
+rows and 11 for 17 (float32, few columns, shallow)."""
 CEILING_SHARPNESS = 8
 """Exponent of the smooth maximum of what arithmetic takes and what its power allows."""
 Params = Mapping[str, Any]
@@ -65,12 +68,14 @@ class ProductInputs(NamedTuple):
 def initial_params() -> dict[str, np.ndarray]:
     """Return the shared parameters from which learning starts: [tiles], scalars, ``throttle`` [4]
     (of power, of small tiles, what is long, of short kernels), and ``ragged`` [3], logarithms by
-    which arithmetic on rows of such alignment is slower; the first does not count."""
+    which arithmetic on rows of such alignment is slower; the first does not count. ``few``:
+    logarithm by which the loop of few rows is slower, which never joins parts of sums; ``idle``:
+    logarithm of the seconds that other products take longer where most multiprocessors idle."""
     each = {"share": 1.5, "prologue": 3.0, "loop": 1.5, "resident": 0.7}
     one = {
         "whole_waves": 1.0, "memory": 1.0, "l2_rate": 0.0, "l2_keeps": -0.7,
         "sharpness": 0.5, "choice": -1.5, "padding": 1.0, "splits": 0.5, "split_from": 5.5,
-        "split_launch": -12.0,
+        "split_launch": -12.0, "few": 0.0, "idle": -13.8,
     }  # fmt: skip
     params = {name: np.full(len(TILES), start, np.float32) for name, start in each.items()}
     params["ragged"] = np.array([0.0, 1.0, 1.5], np.float32)
@@ -120,7 +125,9 @@ def tile_log_seconds(p: Params, x: ProductInputs, xp: Any) -> tuple[Any, Any]:
     arithmetic = arithmetic * _stride_penalty(p, depth, processors, tiles, l2, xp)
     slower = xp.where(x.ragged > 0, xp.exp(p["ragged"])[x.ragged], 1.0)
     arithmetic = arithmetic * slower[:, None]
+    few = (batch == 1) & (rows <= FEW_ROWS)
     loop = steps * xp.exp(xp.clip(p["loop"], -6, 8)) * 4 / clock * xp.ceil(waves / 4)
+    loop = loop * xp.where(few, xp.exp(p["few"]), 1.0)
     cached = FLOAT_BYTES * tiles * (WIDTH + HEIGHT) * depth / (
         flops * xp.exp(p["l2_rate"]) * 0.25
     )  # fmt: skip
@@ -130,7 +137,9 @@ def tile_log_seconds(p: Params, x: ProductInputs, xp: Any) -> tuple[Any, Any]:
     scale = xp.maximum(arithmetic, memory)
     ratios = [(each / scale) ** power for each in (arithmetic, cached, loop, memory)]
     seconds = scale * sum(ratios) ** (1 / power)
-    seconds = seconds + xp.clip(parts - 1, 0.0, 1.0) * xp.exp(p["split_launch"])
+    joined = xp.clip(parts - 1, 0.0, 1.0) * xp.exp(p["split_launch"])
+    idle = xp.clip(1 - tiles / processors, 0.0, 1.0) * xp.exp(p["idle"])
+    seconds = seconds + xp.where(few, 0.0, joined + idle)
     return xp.log(seconds), xp.log(across * WIDTH * down * HEIGHT / (rows * columns))
 
 
