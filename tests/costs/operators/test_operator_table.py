@@ -63,6 +63,10 @@ def test_wrong_rows_are_one_clear_error(line, message, tmp_path):
         read_operators(table(tmp_path, line))
 
 
+ATTENTION = "op,batch,heads,groups,queries,keys,depth,causal"
+GROUPED = "op,batch,input_channel,output_channel,kernel_size,input_size,stride,padding,groups"
+
+
 @pytest.mark.parametrize(
     ("head", "lines", "message"),
     [
@@ -74,7 +78,10 @@ def test_wrong_rows_are_one_clear_error(line, message, tmp_path):
         (",op,B,H", ("0,add,1,2",), "column 1 has no name; .*index=False"),
         ("op,B,H,Q", ("add,1,2,3",), "unknown column 'Q'"),
         ("op,B,H,B", ("add,1,2,3",), "column 'batch' is there twice"),
-        ("op,B,H,dtype", ("add,1,2,float16",), "only float32 is priced, not 'float16'"),
+        ("op,B,H,dtype", ("add,1,2,float16",), "not by row as 'float16'"),
+        (ATTENTION, ("attention,8,32,5,16,16,64,1",), "heads 32 is no multiple of groups 5"),
+        (ATTENTION, ("attention,8,32,4,16,16,64,2",), "causal must be 0 or 1, not 2"),
+        (GROUPED, ("grouped,1,6,8,3,9,1,1,4",), "input_channel 6 is no multiple of groups 4"),
     ],
 )
 def test_wrong_tables_are_one_clear_error(head, lines, message, tmp_path):

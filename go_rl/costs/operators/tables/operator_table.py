@@ -126,7 +126,8 @@ def _operator(record: Mapping[str, str], where: str) -> tuple[str, list[int]]:
             f"Operators: {', '.join(OPERATORS)}"
         )
     if record.get(TYPE, "") not in FLOAT32:
-        raise OperatorError(f"{where}: {op}: only float32 is priced, not {record[TYPE]!r}")
+        raise OperatorError(f"{where}: {op}: a table is priced in one element type, stated by "
+                            f"--element-type, and not by row as {record[TYPE]!r}")  # fmt: skip
     needed = sizes_of(op)
     values = []
     for name in SIZES:
@@ -177,6 +178,13 @@ def _check_reach(op: str, size: Mapping[str, int], where: str) -> None:
     elif op in ("bmm", "linear"):
         result = size["batch"] * size["rows"] * size["columns"]
     elif op == "attention":
+        if size["causal"] > 1:
+            raise OperatorError(f"{where}: attention: causal must be 0 or 1, not {size['causal']}")
+        if size["heads"] % size["groups"]:
+            raise OperatorError(
+                f"{where}: attention: heads {size['heads']} is no multiple of groups "
+                f"{size['groups']}, the query heads that share one head of keys"
+            )
         result = size["batch"] * size["heads"] * size["queries"] * size["keys"]
     else:
         result = size["batch"] * size["width"]
