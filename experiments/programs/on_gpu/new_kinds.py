@@ -118,8 +118,10 @@ def _rows(rng: random.Random) -> Sizes:
 
 
 def _parts(rng: random.Random) -> Sizes:
-    """Sizes of a tensor whose rows lie in three further dimensions."""
-    return {**_rows(rng), "parts": rng.choice((4, 8, 12, 16, 32))}
+    """Sizes of a tensor whose rows lie in two dimensions, both longer than 1: what changes places
+    is copied."""
+    sizes, parts = _rows(rng), rng.choice((4, 8, 12, 16, 32))
+    return sizes | {"batch": parts * max(2, -(-sizes["batch"] // parts)), "parts": parts}
 
 
 def _table(rng: random.Random) -> Sizes:
@@ -134,14 +136,14 @@ def _gather(s: Sizes, dtype: torch.dtype) -> Call:
 
 def _copy(s: Sizes, dtype: torch.dtype) -> Call:
     """Two outer dimensions change places: heads and positions."""
-    outer = -(-s["batch"] // s["parts"])
+    outer = s["batch"] // s["parts"]
     x = random_tensor(outer, s["parts"], s["width"], dtype=dtype).transpose(0, 1)
     return x.contiguous
 
 
 def _transpose(s: Sizes, dtype: torch.dtype) -> Call:
     """The last two of three dimensions change places: channels and positions."""
-    inner = -(-s["batch"] // s["parts"])
+    inner = s["batch"] // s["parts"]
     x = random_tensor(s["parts"], s["width"], inner, dtype=dtype).transpose(1, 2)
     return x.contiguous
 
@@ -159,12 +161,6 @@ def _sum(s: Sizes, dtype: torch.dtype) -> Call:
 
 def _column_sum(s: Sizes, dtype: torch.dtype) -> Call:
     return partial(random_tensor(s["batch"], s["width"], dtype=dtype).sum, 0)
-
-
-def _cast(s: Sizes, dtype: torch.dtype) -> Call:
-    """To float32, or of it to bfloat16."""
-    x = random_tensor(s["batch"], s["width"], dtype=dtype)
-    return partial(x.to, torch.bfloat16 if dtype == torch.float32 else torch.float32)
 
 
 def _rms_norm(s: Sizes, dtype: torch.dtype) -> Call:
@@ -191,7 +187,6 @@ KINDS: dict[str, tuple[Drawer, Maker]] = {
     "concat": (_rows, _concat),
     "sum": (_rows, _sum),
     "columnsum": (_rows, _column_sum),
-    "cast": (_rows, _cast),
     "rmsnorm": (_rows, _rms_norm),
 }
 """Sizes and calls, by kind."""

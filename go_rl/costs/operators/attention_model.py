@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from go_rl.core.operators import FLOAT_BYTES
+from go_rl.costs.operator_sizes import FLOAT_BYTES
 from go_rl.costs.operators.cache_residency import cache_bandwidth, missed
 from go_rl.costs.operators.product_model import sigmoid
 

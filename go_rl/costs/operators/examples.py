@@ -35,14 +35,14 @@ from go_rl.costs.operators.type_rates import ROW_BYTES, Precision, TypeRates
 STREAM_GROUP = "streams"
 
 
-class Group(NamedTuple):
+class OperatorGroup(NamedTuple):
     """Operators that share a model and its parameters."""
 
     ops: tuple[str, ...]
     precision: Precision
     host: str
-    """Group of whose operators the host needs as long for a launch; its own name of those that tell
-    what a host needs."""
+    """Name of the group of whose operators the host needs as long for a launch; its own of those
+    that tell what a host needs."""
 
     @property
     def is_stream(self) -> bool:
@@ -61,10 +61,13 @@ _KINDS = {**{name: (name,) for name in (*PRODUCTS, ATTENTION)}, STREAM_GROUP: ST
           "moves": MOVES}  # fmt: skip
 _HOSTS = {**{name: name for name in NEUSIGHT}, "grouped": "conv", ATTENTION: "bmm",
           "moves": STREAM_GROUP}  # fmt: skip
-GROUPS: Mapping[str, Group] = {
-    **{name: Group(ops, Precision.FULL, _HOSTS[name]) for name, ops in _KINDS.items()},
-    **{f"{name} tf32": Group((name,), Precision.TF32, _HOSTS[name]) for name in PRODUCTS},
-    **{f"{name} half": Group(ops, Precision.HALF, _HOSTS[name]) for name, ops in _KINDS.items()},
+GROUPS: Mapping[str, OperatorGroup] = {
+    **{name: OperatorGroup(ops, Precision.FULL, _HOSTS[name]) for name, ops in _KINDS.items()},
+    **{f"{name} tf32": OperatorGroup((name,), Precision.TF32, _HOSTS[name]) for name in PRODUCTS},
+    **{
+        f"{name} half": OperatorGroup(ops, Precision.HALF, _HOSTS[name])
+        for name, ops in _KINDS.items()
+    },
 }
 """By name, that of float32 first."""
 ERROR_GROUPS = (*PRODUCTS, ATTENTION, "element-wise", *NORMS)
@@ -137,14 +140,9 @@ class OperatorInputs:
 
     def product_inputs(self) -> ProductInputs:
         """Return what `go_rl.costs.operators.product_model` reads; of `PRODUCTS` only."""
-        width = self._width()
         return ProductInputs(
             *self.rows.products(),
-            flops=self.product_rate(),
-            bandwidth=self.fields("memory_bandwidth") / width,
-            l2=self.fields("l2_bytes") / width,
-            multiprocessors=self.fields("multiprocessors"),
-            clock=self.fields("clock_hz"),
+            **self._device_numbers(),
             power_ratio=np.array([power_ratio(sheet) for sheet in self.devices])[self.device],
             peak_share=self._peak_share(),
             ragged=self._ragged(),
@@ -154,15 +152,22 @@ class OperatorInputs:
 
     def attention_inputs(self) -> AttentionInputs:
         """Return what `go_rl.costs.operators.attention_model` reads."""
-        width = self._width()
         return AttentionInputs(
             *(self.rows.sizes[name].astype(np.float64) for name in ATTENTION_SIZES),
-            flops=self.product_rate(),
-            bandwidth=self.fields("memory_bandwidth") / width,
-            l2=self.fields("l2_bytes") / width,
-            multiprocessors=self.fields("multiprocessors"),
-            clock=self.fields("clock_hz"),
+            **self._device_numbers(),
         )
+
+    def _device_numbers(self) -> dict[str, Float64[np.ndarray, "R"]]:
+        """[R] numbers of the devices that every model of products reads, memory and cache as if
+        elements were of float32."""
+        width = self._width()
+        return {
+            "flops": self.product_rate(),
+            "bandwidth": self.fields("memory_bandwidth") / width,
+            "l2": self.fields("l2_bytes") / width,
+            "multiprocessors": self.fields("multiprocessors"),
+            "clock": self.fields("clock_hz"),
+        }
 
     def precision(self) -> Int[np.ndarray, "R"]:
         """Return [R] `Precision` by which each row is priced. Products in a type of which the

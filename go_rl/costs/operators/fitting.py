@@ -18,7 +18,7 @@ import optax
 from go_rl.core import TrainingError
 from go_rl.costs.operators import attention_model, product_model, stream_model
 from go_rl.costs.operators.conv_residuals import fit_residuals
-from go_rl.costs.operators.examples import GROUPS, Group, OperatorExamples, OperatorInputs
+from go_rl.costs.operators.examples import GROUPS, OperatorExamples, OperatorGroup, OperatorInputs
 from go_rl.costs.operators.launches.launch_floor import (
     PRODUCT_SHARPNESS,
     STREAM_SHARPNESS,
@@ -112,13 +112,13 @@ def fit_pooled(
     return _with_residuals(found, examples, data) if "residuals" in found else found
 
 
-def _model_inputs(group: Group, inputs: OperatorInputs) -> Any:
+def _model_inputs(group: OperatorGroup, inputs: OperatorInputs) -> Any:
     if group.is_stream:
         return inputs.stream_inputs()
     return inputs.attention_inputs() if group.is_attention else inputs.product_inputs()
 
 
-def _loss_of(group: Group) -> Loss:
+def _loss_of(group: OperatorGroup) -> Loss:
     if group.is_stream:
         return _stream_loss
     return _attention_loss if group.is_attention else _product_loss
@@ -180,10 +180,9 @@ def _attention_loss(p: Mapping[str, Any], data: FitData) -> Any:
     body = product_model.with_launch(own, alone, jnp)
     expected = with_floor(body, own["floor"], PRODUCT_SHARPNESS, jnp)
     prior = sum(jnp.square(p[name] - at).mean() for name, at in data.start.items())
-    prior = (
-        PRIOR * prior + MORE_PRIOR["floor"] * jnp.square(p["floor"] - data.start["floor"]).mean()
-    )
-    return (_errors(expected, alone, data) * data.weight).sum() + prior
+    of_floor = jnp.square(p["floor"] - data.start["floor"]).mean()
+    errors = (_errors(expected, alone, data) * data.weight).sum()
+    return errors + PRIOR * prior + MORE_PRIOR["floor"] * of_floor
 
 
 def _stream_loss(p: Mapping[str, Any], data: FitData) -> Any:

@@ -6,6 +6,7 @@ import csv
 import io
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -19,12 +20,11 @@ from go_rl.costs.operators.fitting import UNKNOWN_TILE
 from go_rl.costs.operators.product_model import TILES
 from go_rl.costs.operators.tables import OPERATORS, OperatorRows
 from go_rl.costs.operators.tables.operator_rows import LETTERS, SIZES, sizes_of
-from go_rl.costs.operators.type_rates import TypeRates, joined_rates, type_rates
+from go_rl.costs.operators.type_rates import TypeRates, type_rates
 from go_rl.runtime.array_file import DAMAGED, open_packed
 
 TILE = re.compile(r"(\d+)x(\d+)")
 LATENCY, IN_GRAPH, DEVICE, KERNEL = "latency_ms", "graph_ms", "device", "kernel"
-TYPE_FOLDERS = tuple(each.label for each in ElementType if each is not ElementType.UNKNOWN)
 MILLI = 1e-3
 
 
@@ -69,7 +69,7 @@ def _tables(folder: Path) -> list[tuple[str, Path, ElementType]]:
 
 def _folders(folder: Path) -> list[tuple[ElementType, Path]]:
     """A folder, and those within that are named after types."""
-    within = [(each, folder / each.label) for each in ElementType if each.label in TYPE_FOLDERS]
+    within = [(each, folder / each.label) for each in ElementType if each]
     own = next((each for each in ElementType if each.label == folder.name), ElementType.FLOAT32)
     return [(own, folder), *((each, path) for each, path in within if path.is_dir())]
 
@@ -148,6 +148,8 @@ def _joined(tables: Sequence[Table]) -> OperatorExamples:
 
 def _rates(types: np.ndarray, sheets: Sequence[DataSheet], device: np.ndarray) -> TypeRates | None:
     """Rates and widths of rows, by those of each one's device."""
-    of_device = [type_rates(types, dict(rates_of(sheet.name))) for sheet in sheets]
-    known = [each for each in of_device if each is not None]
-    return joined_rates(known, device) if known else None
+    found = [type_rates(types, dict(rates_of(sheet.name))) for sheet in sheets]
+    if found[0] is None:  # all are of float32, on every device alike
+        return None
+    rate = np.stack([each.rate for each in found if each])[device, np.arange(len(device))]
+    return replace(found[0], rate=rate)

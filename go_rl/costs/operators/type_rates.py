@@ -7,16 +7,16 @@ width.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from enum import IntEnum
 
 import numpy as np
-from jaxtyping import Bool, Float64, Int, Int8
+from jaxtyping import Bool, Float64, Int8
 
 from go_rl.core import ElementType
 from go_rl.core.hardware.rates import priced_as
-from go_rl.core.operators import FLOAT_BYTES
+from go_rl.costs.operator_sizes import FLOAT_BYTES
 
 MEASURED = (ElementType.UNKNOWN, ElementType.FLOAT32, ElementType.TF32, ElementType.BFLOAT16,
             ElementType.FLOAT16)  # fmt: skip
@@ -33,7 +33,7 @@ class Precision(IntEnum):
     FULL = 0
     """32 bits and more."""
     TF32 = 1
-    """Of products alone."""
+    """Float32 tensors whose products are computed of 19 bits; products alone have it."""
     HALF = 2
     """16 bits and fewer."""
 
@@ -74,12 +74,6 @@ def type_rates(types: Int8[np.ndarray, "R"], rates: Rates) -> TypeRates | None:
     rate = np.array([rates.get(priced_as(rates, each).label, 0.0) for each in ElementType])
     precision = np.array([_precision(each) for each in ElementType], np.int8)
     return TypeRates(rate[types], element_width(types), precision[types], np.isin(types, MEASURED))
-
-
-def joined_rates(each: Sequence[TypeRates], device: Int[np.ndarray, "R"]) -> TypeRates:
-    """Return the rates of the same operators on several devices, each row by that of its own."""
-    rate = np.stack([one.rate for one in each])[device, np.arange(len(device))]
-    return replace(each[0], rate=rate)
 
 
 def _precision(element: ElementType) -> Precision:

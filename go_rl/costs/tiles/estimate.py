@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import astuple, dataclass
 from math import isfinite, prod
 
-from go_rl.core.operators import FLOAT_BYTES
+from go_rl.costs.operator_sizes import FLOAT_BYTES
 from go_rl.costs.tiles.loops import Operand, TileError
 from go_rl.costs.tiles.tiled_program import VECTOR_LANES, TiledProgram, vector_count
 from go_rl.costs.tiles.traffic import traffic

@@ -2,7 +2,7 @@
 
 Loop names: ``m n k`` of a matmul; ``n oh ow co kh kw ci`` of a convolution (NHWC); ``outer inner``
 of a reduction. All arrays are row-major. Sizes have the letters of their loops, under which records
-are hashed, and not the names of `go_rl.core.operators`.
+are hashed, and not the names of `go_rl.costs.operator_sizes`.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from go_rl.core.errors import GoRLError
-from go_rl.core.operators import window_positions
+from go_rl.costs.operator_sizes import window_positions
 
 
 class TileError(GoRLError):

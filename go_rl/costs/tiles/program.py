@@ -9,7 +9,7 @@ from math import prod
 from typing import TYPE_CHECKING
 
 from go_rl.core.errors import nearest
-from go_rl.core.operators import FLOAT_BYTES
+from go_rl.costs.operator_sizes import FLOAT_BYTES
 from go_rl.costs.tiles.loops import (
     DIMENSIONS,
     Loop,

@@ -11,7 +11,7 @@ from __future__ import annotations
 from functools import lru_cache
 from math import ceil, prod
 
-from go_rl.core.operators import FLOAT_BYTES
+from go_rl.costs.operator_sizes import FLOAT_BYTES
 from go_rl.costs.tiles.loops import Operand
 from go_rl.costs.tiles.tiled_program import TiledProgram
 

@@ -15,7 +15,7 @@ from jaxtyping import Bool, Float64, Int8, Int64
 
 from go_rl.core import NO_DIM, OpGraph
 from go_rl.core.graph.op_kind import FREE_KINDS, PRODUCT_KINDS
-from go_rl.core.operators import FLOAT_BYTES
+from go_rl.costs.operator_sizes import FLOAT_BYTES
 from go_rl.costs.operators.launches.attention_launches import fused_attention
 from go_rl.costs.operators.launches.launch import operator_rows
 from go_rl.costs.operators.launches.operator_view import VIEWS, OperatorView

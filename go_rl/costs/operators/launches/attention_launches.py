@@ -16,8 +16,8 @@ OF_SCORE = 5
 """FLOP of a score beside its products, as readers count them; one more of a masked one."""
 BETWEEN = frozenset({"add", "sub", "mul", "div", "max", "min", "select_n", "where", "Where", "tanh",
                      "convert_element_type", "transpose", "broadcast_in_dim"})  # fmt: skip
-"""What may happen to scores between the first product and softmax, and to probabilities before the
-second."""
+"""Operators that scores may pass between the first product and softmax, and probabilities before
+the second."""
 MOST_BETWEEN = 8
 """Operators between a product and softmax."""
 

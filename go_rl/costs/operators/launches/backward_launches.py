@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from go_rl.core.graph.op_kind import PRODUCT_KINDS
-from go_rl.core.operators import FLOAT_BYTES
+from go_rl.costs.operator_sizes import FLOAT_BYTES
 from go_rl.costs.operators.launches.launch import Launch, moved, stream
 from go_rl.costs.operators.launches.operator_view import OperatorView
 from go_rl.costs.operators.launches.stream_launches import MAXIMUM, stream_launch

@@ -10,24 +10,17 @@ and the bytes that its chain moves beyond.
 from __future__ import annotations
 
 from dataclasses import replace
-from math import prod
+from typing import NamedTuple
 
 import numpy as np
+from jaxtyping import Float64
 
 from go_rl.core import OpGraph, OpKind
 from go_rl.core.graph.fusion import MAX_FUSED
-from go_rl.core.operators import FLOAT_BYTES, window_positions
-from go_rl.costs.operators.launches.launch import (
-    BATCH_NORM,
-    WINDOW_SIZES,
-    Launch,
-    Launches,
-    moved,
-    operator_rows,
-    row_shape,
-)
+from go_rl.costs.operator_sizes import FLOAT_BYTES
+from go_rl.costs.operators.launches.launch import BATCH_NORM, Launch, Launches, moved
 from go_rl.costs.operators.launches.product_launches import DEPTHWISE
-from go_rl.costs.operators.tables.operator_rows import ATTENTION, NORMS, PRODUCTS, SUMS
+from go_rl.costs.operators.tables.operator_rows import ATTENTION, NORMS, PRODUCTS
 
 POINTWISE_KINDS = (OpKind.ELEMENTWISE, OpKind.MOVEMENT, OpKind.INPUT, OpKind.CONSTANT)
 HEAVY = (*PRODUCTS, ATTENTION, *NORMS, "rmsnorm", "depthwise")
@@ -39,15 +32,27 @@ SUMMING = ("gather", "gradient of a bias", "gradient of scale and shift", "gradi
 """Summing or scattering launches without nodes, or with those of a backward pass."""
 
 
+class Moves(NamedTuple):
+    """Bytes of ``L`` launches."""
+
+    moved: Float64[np.ndarray, "L"]
+    """[L] read and written by a stream; of a product its result, which a chain reads."""
+    written: Float64[np.ndarray, "L"]
+    """[L] of the result."""
+    length: Float64[np.ndarray, "L"]
+    """[L] elements of a row of a stream."""
+
+
 def fused_launches(eager: Launches) -> Launches:
     """Return the launches after fusion; each stands for the nodes of all that it joins."""
     group = _groups(eager)
     members: dict[int, list[int]] = {}
     for number, own in enumerate(group):
         members.setdefault(own, []).append(number)
+    moves = _moves(eager)
     order = sorted(members, key=lambda own: members[own][-1])
     place = {own: i for i, own in enumerate(order)}
-    each = tuple(_joined(eager, members[own]) for own in order)
+    each = tuple(_joined(eager, moves, members[own]) for own in order)
     before = tuple(
         tuple(sorted({
             place[group[b]] for number in members[own] for b in eager.before[number]
@@ -115,45 +120,31 @@ def _is_pointwise(graph: OpGraph, launch: Launch) -> bool:
     )
 
 
-def _joined(eager: Launches, members: list[int]) -> Launch:
+def _joined(eager: Launches, moves: Moves, members: list[int]) -> Launch:
     if len(members) == 1:
         return eager.each[members[0]]
     own = [eager.each[m] for m in members]
     nodes = tuple(sorted(n for launch in own for n in launch.nodes))
-    num_bytes = sum(_bytes(launch) for launch in own) - _kept(eager, members)
-    heavy = next((launch for launch in own if launch.op in HEAVY), None)
+    num_bytes = float(moves.moved[members].sum()) - _kept(eager, moves, members)
+    heavy = next((m for m in members if eager.each[m].op in HEAVY), None)
     names = " + ".join(dict.fromkeys(launch.what for launch in own))
     unlike = any(launch.unlike for launch in own)
     if heavy is None:
-        widest = max(row_shape(launch)[1] for launch in own)
-        return moved(num_bytes, widest, nodes, names, unlike)
-    extra = max(0.0, num_bytes - _bytes(heavy))
-    return replace(heavy, nodes=nodes, what=names, extra_bytes=extra, unlike=unlike)
+        return moved(num_bytes, int(moves.length[members].max()), nodes, names, unlike)
+    return replace(
+        eager.each[heavy], nodes=nodes, what=names, unlike=unlike,
+        extra_bytes=max(0.0, num_bytes - float(moves.moved[heavy])),
+    )  # fmt: skip
 
 
-def _bytes(launch: Launch) -> float:
-    """Bytes that a stream reads and writes; of a product its result, which a chain reads."""
-    size = launch.sizes
-    if launch.op in ("conv", "grouped"):
-        out = window_positions(*(size[name] for name in WINDOW_SIZES))
-        return float(FLOAT_BYTES * size["batch"] * size["output_channel"] * out**2)
-    if launch.op in PRODUCTS:
-        return float(FLOAT_BYTES * size["batch"] * size["rows"] * size["columns"])
-    if launch.op == ATTENTION:
-        return float(FLOAT_BYTES * prod(size[n] for n in ("batch", "heads", "queries", "depth")))
-    return float(operator_rows([launch]).streamed_bytes()[0])
+def _moves(eager: Launches) -> Moves:
+    rows = eager.rows
+    written = FLOAT_BYTES * rows.result_elements()
+    library = rows.is_any((*PRODUCTS, ATTENTION))
+    return Moves(np.where(library, written, rows.streamed_bytes()), written, rows.stream_rows()[1])
 
 
-def _kept(eager: Launches, members: list[int]) -> float:
+def _kept(eager: Launches, moves: Moves, members: list[int]) -> float:
     """Bytes between the members that no longer travel: results are neither written nor read."""
     read = [b for m in members for b in eager.before[m] if b in set(members)]
-    return sum(_result_bytes(eager.each[b]) * (read.count(b) + 1) for b in set(read))
-
-
-def _result_bytes(launch: Launch) -> float:
-    if launch.op in (*PRODUCTS, ATTENTION):
-        return _bytes(launch)
-    if launch.op in SUMS:
-        kept = launch.sizes["batch" if launch.op == "sum" else "width"]
-        return float(FLOAT_BYTES * kept)
-    return float(FLOAT_BYTES * prod(row_shape(launch)))
+    return sum(float(moves.written[b]) * (read.count(b) + 1) for b in set(read))

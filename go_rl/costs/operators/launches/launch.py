@@ -12,16 +12,14 @@ import numpy as np
 from jaxtyping import Float64, Int8, Int64
 
 from go_rl.core.graph.op_kind import PRODUCT_KINDS
-from go_rl.core.operators import FLOAT_BYTES, window_positions
-from go_rl.costs.operators.tables.operator_rows import ONE_READ, SIZES, WINDOWS, OperatorRows
+from go_rl.costs.operator_sizes import FLOAT_BYTES
+from go_rl.costs.operators.tables.operator_rows import ONE_READ, SIZES, OperatorRows
 
 if TYPE_CHECKING:
     from go_rl.core import OpGraph
 
 BATCH_NORM = "batch norm"
 """Description of batch norms."""
-WINDOW_SIZES = ("input_size", "kernel_size", "stride", "padding")
-"""Sizes that tell how many positions a window has."""
 
 
 @dataclass(frozen=True)
@@ -72,7 +70,7 @@ class Launches:
         chosen = [first[number] for number in range(len(found))]
         return operator_rows(chosen), np.array(which, np.int64)
 
-    @property
+    @cached_property
     def rows(self) -> OperatorRows:
         """[L] operators of the launches."""
         return operator_rows(self.each)
@@ -119,42 +117,15 @@ def stream(op: str, shape: Sequence[int], nodes: tuple[int, ...], what: str) -> 
     return Launch(op, {"batch": prod(shape[:-1]), "width": length}, nodes, what)
 
 
-def window(
-    op: str, shape: Sequence[int], nodes: tuple[int, ...], what: str, kernel: int = 1,
-    stride: int = 1, padding: int = 0,
-) -> Launch:  # fmt: skip
-    """Return the launch of one of `go_rl.costs.operators.tables.operator_rows.WINDOWS`.
-
-    Args:
-        op: its name.
-        shape: of the image that it reads: batch, channels, height and width, which are equal.
-        nodes: of the graph.
-        what: for people.
-        kernel, stride, padding: of the window, along a side.
-    """
-    batch, channels, side = shape[:3]
-    sizes = {"batch": batch, "input_channel": channels, "output_channel": channels,
-             "kernel_size": kernel, "input_size": side, "stride": stride,
-             "padding": padding}  # fmt: skip
-    return Launch(op, sizes, nodes, what)
-
-
 def batch_norm(shape: Sequence[int], nodes: tuple[int, ...]) -> Launch:
     """Return the launch of a batch norm in inference; of a tensor that is no square image, which
     was not measured, one that reads and writes it."""
-    if len(shape) == 4 and shape[2] == shape[3]:
-        return window("batchnorm", shape, nodes, BATCH_NORM)
-    return stream("mulu", shape, nodes, BATCH_NORM)
-
-
-def row_shape(launch: Launch) -> tuple[int, int]:
-    """Return the rows that a launch of a stream writes, and their elements; of a sum those that it
-    reads."""
-    size = launch.sizes
-    if launch.op not in WINDOWS:
-        return size["batch"], size["width"]
-    out = window_positions(*(size[name] for name in WINDOW_SIZES))
-    return size["batch"] * size["output_channel"], out * out
+    if len(shape) != 4 or shape[2] != shape[3]:
+        return stream("mulu", shape, nodes, BATCH_NORM)
+    batch, channels, side, _ = shape
+    sizes = {"batch": batch, "input_channel": channels, "output_channel": channels,
+             "kernel_size": 1, "input_size": side, "stride": 1, "padding": 0}  # fmt: skip
+    return Launch("batchnorm", sizes, nodes, BATCH_NORM)
 
 
 def moved(

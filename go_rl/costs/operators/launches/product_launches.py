@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from math import isqrt, prod
 
 from go_rl.core import OpKind
-from go_rl.core.operators import FLOAT_BYTES, window_reach
+from go_rl.costs.operator_sizes import FLOAT_BYTES, window_reach
 from go_rl.costs.operators.launches.launch import Launch, moved, stream
 from go_rl.costs.operators.launches.operator_view import OperatorView
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from go_rl.core.operators import FLOAT_BYTES
+from go_rl.costs.operator_sizes import FLOAT_BYTES
 from go_rl.costs.operators.launches.launch import Launch, batch_norm, moved, stream
 from go_rl.costs.operators.launches.operator_view import OperatorView
 

@@ -9,7 +9,7 @@ import numpy as np
 from jaxtyping import Float64, Int64, Shaped
 
 from go_rl.core import GoRLError
-from go_rl.core.operators import FLOAT_BYTES, MATMUL_SIZES, window_positions
+from go_rl.costs.operator_sizes import FLOAT_BYTES, MATMUL_SIZES, window_positions
 
 PRODUCTS = ("bmm", "linear", "conv", "grouped")
 """Operators that multiply matrices; ``grouped`` is a convolution in groups of several channels."""
@@ -138,6 +138,18 @@ class OperatorRows:
         read = rows * self.sizes["input_size"] ** 2.0
         images = read + rows * length
         return FLOAT_BYTES * np.where(self.is_any(WINDOWS), images, arrays * rows * length)
+
+    def result_elements(self) -> Float64[np.ndarray, "R"]:
+        """Return [R] elements that each row writes."""
+        batch, height, columns, _ = self.products()
+        rows, length = self.stream_rows()
+        size = {name: each.astype(np.float64) for name, each in self.sizes.items()}
+        attended = size["batch"] * size["heads"] * size["queries"] * size["depth"]
+        return np.select(
+            [self.is_any(PRODUCTS), self.op == ATTENTION, self.op == "sum", self.op == "columnsum"],
+            [batch * height * columns, attended, rows, length],
+            rows * length,
+        )
 
     def flops(self) -> Float64[np.ndarray, "R"]:
         """Return [R] floating-point operations; one for each element of a stream, for all of a

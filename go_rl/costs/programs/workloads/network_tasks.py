@@ -17,7 +17,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from go_rl.core.graph.geometry import GEOMETRY
-from go_rl.core.operators import window_reach
+from go_rl.costs.operator_sizes import window_reach
 from go_rl.costs.programs.workloads.task import STEPS, TaskError, TensorTask
 from go_rl.graphs.cutting.opcode_names import opcode
 

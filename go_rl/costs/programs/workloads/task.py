@@ -14,7 +14,7 @@ from types import MappingProxyType
 from go_rl.core import GoRLError
 from go_rl.core.errors import nearest
 from go_rl.core.files.strict_json import parse_json, shown
-from go_rl.core.operators import IMAGE_SIZES, MATMUL_SIZES, WINDOW_SIZES, window_positions
+from go_rl.costs.operator_sizes import IMAGE_SIZES, MATMUL_SIZES, WINDOW_SIZES, window_positions
 from go_rl.runtime.records import canonical_json
 
 SIZES: Mapping[str, tuple[str, ...]] = MappingProxyType({
@@ -28,8 +28,8 @@ SIZES: Mapping[str, tuple[str, ...]] = MappingProxyType({
     "reduce_sum": ("rows", "columns"),
     "elementwise": ("elements",),
 })  # fmt: skip
-"""Sizes of each operator, as `go_rl.core.operators` names them; ``layer_norm`` has no scale and
-shift."""
+"""Sizes of each operator, by the names of `go_rl.costs.operator_sizes`; ``layer_norm`` has no scale
+and shift."""
 STEPS = ("add", "divide", "exp", "logistic", "maximum", "multiply", "power", "rsqrt", "subtract",
          "tanh", "erf")  # fmt: skip
 """Steps of an ``elementwise`` group, one after the other."""
