@@ -24,6 +24,8 @@ from go_rl.core import (
 )
 from go_rl.graphs.readers.graph_builder import GraphBuilder, Node
 from go_rl.verify.figures import plan_figures
+from go_rl.verify.kernel_rules import legal_kernels
+from go_rl.verify.makespan_value import replayed
 from go_rl.verify.rules import legal
 
 ACCELERATOR = Device("tile", 1e12, 100.0, 1e12)
@@ -87,32 +89,28 @@ def build_plan(
     value: float = 1.0,
     **fields: Any,
 ) -> Plan:
-    settings: dict[str, Any] = {
-        "evaluation": _evaluation(problem, np.array(device), dict(replicas or {}), value),
-        "bound": 0.5 * value,
-        "optimizer": "by-hand",
-        "seed": 0,
-        "samples": 1,
-        "wall_seconds": 0.0,
-    }
-    return plan_for(
-        problem,
-        device=np.array(device, np.int16),
-        replicas=dict(replicas or {}),
-        **{**settings, **fields},
-    )
+    home, copies = np.array(device, np.int16), dict(replicas or {})
+    settings: dict[str, Any] = {"bound": 0.5 * value, "optimizer": "by-hand", "seed": 0,
+                                "samples": 1, "wall_seconds": 0.0}  # fmt: skip
+    if "evaluation" not in fields:
+        decided = (fields.get("priority"), fields.get("fusion_group"))
+        settings["evaluation"] = _evaluation(problem, home, copies, value, decided)
+    return plan_for(problem, device=home, replicas=copies, **{**settings, **fields})
 
 
-def _evaluation(problem: Problem, device: Any, replicas: Any, value: float) -> Evaluation:
+def _evaluation(
+    problem: Problem, device: Any, replicas: Any, value: float, decided: tuple[Any, Any]
+) -> Evaluation:
     """The checker's own figures beside any value; zeros for what breaks a rule."""
-    zeros = np.zeros(problem.hardware.num_devices)
-    if problem.objective is Objective.MAKESPAN or legal(problem, device, replicas):
-        return Evaluation(Status.OK, value, *[zeros] * 6)
-    found = vars(plan_figures(problem, device, replicas, None)).items()
+    steps = problem.objective is Objective.MAKESPAN
+    if legal(problem, device, replicas) or (steps and legal_kernels(problem, device, *decided)):
+        return Evaluation(Status.OK, value, *[np.zeros(problem.hardware.num_devices)] * 6)
+    step = replayed(problem, device, *decided) if steps else None
+    found = vars(plan_figures(problem, device, replicas, step)).items()
     figures = {
         name: np.array(numbers, np.float64) for name, numbers in found if numbers is not None
     }
-    return Evaluation(Status.OK, value, **figures, peak_bytes=figures["weight_bytes"])
+    return Evaluation(Status.OK, value, **{"peak_bytes": figures["weight_bytes"], **figures})
 
 
 @pytest.fixture(scope="session")

@@ -30,17 +30,6 @@ def test_an_opcode_never_seen_is_named_and_its_kernels_are_flagged():
     assert set(np.flatnonzero(found.unfamiliar).tolist()) == with_it
 
 
-def test_weights_are_read_as_they_were_written(tmp_path):
-    path = tmp_path / "w.npz"
-    weights().save(path)
-    again = KernelPredictor.load(path)
-    assert (again.vocabulary, again.target, again.name) == (weights().vocabulary, "cpu-1", "test")
-    np.testing.assert_array_equal(
-        predict_kernels(again, few_kernels()).seconds,
-        predict_kernels(weights(), few_kernels()).seconds,
-    )
-
-
 def test_other_files_are_refused(tmp_path, monkeypatch):
     with pytest.raises(CheckpointError, match="no kernel cost weights 'kernels-9'"):
         KernelPredictor.load("kernels-9")

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from objectives.conformance import OptimizerConformance, under_test
 from reference.step_networks import holds, operators, priced, scoped
-from reference.step_problems import random_step, step_problem
+from reference.step_problems import step_problem
 
 from go_rl.core import FREE, Budget, Objective, OpKind, Optimizer, Problem, Status
 from go_rl.objectives.methods import (
@@ -39,15 +39,6 @@ class TestRivals(OptimizerConformance):
 
     def test_pins_against_each_other(self):
         pytest.skip("a class pinned to two devices is the workspace's to find")
-
-
-@every
-@pytest.mark.parametrize("seed", range(5))
-def test_plans_of_random_steps_are_legal(rival, seed):
-    problem = random_step(seed)
-    plan = rival.optimize(problem, Budget(samples=12), seed)
-    holds(problem, plan)
-    assert plan.samples <= 12
 
 
 @every

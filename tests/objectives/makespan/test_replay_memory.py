@@ -26,14 +26,6 @@ def peak(problem: Problem, device, priority=None, leader=None) -> list[float]:
     return trace.peak.tolist()
 
 
-def test_peak_of_a_chain():
-    """Results 10, 6, 3 on one device: 10, then 10 + 6, then 6 + 3; weights 5."""
-    chain = [(0, 1, 10.0), (1, 2, 6.0), (2, 3, 3.0)]
-    problem = step_problem([1.0] * 4, chain, weights=[5.0, 0.0, 0.0, 0.0])
-    assert peak(problem, [0] * 4) == [21.0]
-    assert peak(problem, [0] * 4, leader=[0, 0, 2, 2]) == [5.0 + 6.0]
-
-
 def test_out_of_memory_is_a_status_that_names_the_device():
     problem = step_problem([1.0, 2.0], [(0, 1, 8.0)], 2, weights=[0.0, 93.0], memory_bytes=100.0)
     pricer = MakespanPricer(problem)

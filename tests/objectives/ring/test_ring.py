@@ -50,16 +50,6 @@ def evaluate(problem: Problem, *device: int):
     return RingPricer(problem).evaluate(np.array(device, np.int16))
 
 
-def test_two_chips():
-    problem = problem_with(3, [(0, 1, 8.0), (1, 2, 20.0)], 2, seconds=[1.0, 2.0, 4.0])
-    found = evaluate(problem, 0, 0, 1)
-    assert found.device_seconds.tolist() == [3.0, 4.0]
-    assert found.link_bytes.tolist() == [20.0, 0.0]
-    assert found.link_seconds.tolist() == [5.0, 0.0]
-    assert found.seconds == 5.0
-    assert found.throughput == 0.2
-
-
 def test_a_copy_makes_traffic_vanish_and_costs_its_work_and_weights_on_each_chip():
     edges = [(0, 1, 40.0), (0, 2, 40.0), (1, 2, 4.0)]
     options = {"seconds": [0.0, 3.0, 5.0], "weights": [2.0, 10.0, 20.0]}
