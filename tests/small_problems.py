@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from reference.problem_with import problem_with
 from tied_weights import tied
 
 from go_rl.core import (
@@ -67,18 +68,13 @@ def build_problem(
     table = np.array([[kind[n] for n in graph.names] for kind in seconds], np.float64)
     none = np.zeros(graph.num_nodes)
     settings: dict[str, Any] = {
-        "objective": Objective.RING,
         "rules": rule_set(rules),
-        "cost_model": "profiled",
         "output_bytes": graph.output_bytes,
         "weight_bytes": column.get("weights", none).astype(np.float64),
-        "tied_bytes": np.zeros(0),
-        "streamed_bytes": none,
-        "edge_bytes": graph.edge_bytes,
         "transfer_seconds": column.get("transfers", none).astype(np.float64),
     }
-    rows = table[: len(hardware.kinds)]
-    problem = Problem(graph, hardware, seconds=rows, **{**settings, **fields})
+    objective, rows = fields.pop("objective", Objective.RING), table[: len(hardware.kinds)]
+    problem = problem_with(graph, hardware, objective, rows, **{**settings, **fields})
     return tied(problem, [given.get("tied", {}).get(name, FREE) for name in graph.names])
 
 

@@ -13,7 +13,7 @@ pytestmark = pytest.mark.usefixtures("unchecked_types")
 
 FIRST = {
     "checked-plans": 160, "corrupted-plans": 116, "small-problems": 66, "planted": 8,
-    "metamorphic": 20, "environments": 15, "malformed-inputs": len(MALFORMED), "hostile-folders": 4,
+    "metamorphic": 20, "environments": 20, "malformed-inputs": len(MALFORMED), "hostile-folders": 4,
     "grown-files": 1,
 }  # fmt: skip
 """Trials of suites without processes, clocks and long trials: every sort of problem, corruption and

@@ -108,8 +108,7 @@ def test_a_plan_for_another_problem_is_refused(status, change, words, chain, pla
 
 
 @pytest.mark.parametrize(
-    ("hardware", "words"),
-    [((4, 100.0), "name"), ((3, 99.0), "links of 'small-ring3' differs")],
+    ("hardware", "words"), [((4, 100.0), "name"), ((3, 99.0), "links of 'small-ring3' differs")]
 )
 def test_a_plan_for_other_hardware_is_refused(hardware, words, chain, small_ring, plan_of):
     plan = plan_of(replace(chain, hardware=small_ring(*hardware)), [0, 0, 1])

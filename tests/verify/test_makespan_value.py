@@ -7,15 +7,7 @@ import pytest
 from reference.step_problems import step_problem
 from small_problems import build_plan
 
-from go_rl.core import (
-    Engine,
-    GoRLError,
-    OpKind,
-    Plan,
-    PlanError,
-    Problem,
-    Status,
-)
+from go_rl.core import Engine, GoRLError, OpKind, Plan, PlanError, Problem, Status
 from go_rl.verify.check_plan import check_plan
 from go_rl.verify.makespan_value import Replayed, replayed
 

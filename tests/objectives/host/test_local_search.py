@@ -9,15 +9,7 @@ from reference.boxed_problems import random_problem
 from reference.latency import latency
 from reference.max_load import max_load, optimum
 
-from go_rl.core import (
-    Budget,
-    Objective,
-    Problem,
-    SearchError,
-    Status,
-    load_hardware,
-)
-from go_rl.core.decisions import Decisions
+from go_rl.core import Budget, Objective, Problem, SearchError, Status, load_hardware
 from go_rl.objectives.host.methods.landscapes import LatencyLandscape, MaxLoadLandscape
 from go_rl.objectives.host.methods.local_search import LocalSearch, warm_up
 from go_rl.objectives.host.workspace import HostWorkspace
@@ -36,13 +28,6 @@ def tiny(seed: int, objective: Objective = MAX_LOAD) -> Problem:
 
 def found(problem: Problem, seed: int = 0):
     return LocalSearch().optimize(problem, Budget(samples=SAMPLES[problem.objective]), seed)
-
-
-def greedy(problem: Problem) -> Decisions | None:
-    decisions, evaluation = next(HostWorkspace(problem).greedy())
-    assert (decisions is None) == (evaluation.status is Status.GAVE_UP)
-    assert decisions is not None or "finds no room for some nodes" in evaluation.detail
-    return decisions
 
 
 @both
