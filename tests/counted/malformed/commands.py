@@ -7,7 +7,7 @@ MODEL = {"model.json": TEXT.encode()}
 FLAGS: tuple[tuple[tuple[str, ...], str], ...] = (
     (("--hardware", "ringg36"), "did you mean"),
     (("--hardware", "ring0"), "devices must number"),
-    (("--hardware", "ring65"), "devices must number"),
+    (("--hardware", "ring65"), "at most 64 chips"),
     (("--hardware", "a100x4"), "ring links"),
     (("--hardware", "none.json"), "cannot be read"),
     (("--method", "gredy"), "did you mean 'greedy'"),
@@ -58,8 +58,6 @@ OTHERS: tuple[tuple[tuple[str, ...], str], ...] = (
     (("evaluate", "zoo:nope"), "nope"),
     (("train", "policy", "run", "--config", "absent.json"), "absent.json"),
     (("train", "policy", "run", "--config", "model.json"), "model.json"),
-    (("train", "policy", "run", "--objective", "makespan", "--config", "model.json"), "model.json"),
-    (("tune", "kernels", "nothing.onnx", "--guide", "random"), "no model that can be tuned"),
     (("finetune", "model.json", "--objective", "ring", "--samples", "0"), "samples must be >= 1"),
     (("train", "kernels", "kernels-cpu-0", "w.npz"), "kernels-cpu-0"),
     (("train", "tiles", "r.npz"), "--kernels"),

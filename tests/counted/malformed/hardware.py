@@ -3,7 +3,7 @@
 import json
 from typing import Any
 
-from .case import DROP, INF, NAN, Malformed, edits
+from .case import DROP, INF, NAN, Malformed, Told, edits
 from .profiles import TEXT
 
 CHIP: dict[str, Any] = {
@@ -32,12 +32,12 @@ WRONG = (
     (("devices", 0, "launch_seconds"), ("soon", -1e-6, NAN, None, [])),
     (("devices", 0, "kind"), (DROP, 3, None, [])),
     (("devices", 0, "is_cpu"), ("false", 1, None)),
-    (("devices", 0, "count"), (0, -1, 1.5, "2", True, 65, None)),
+    (("devices", 0, "count"), (0, -1, 1.5, "2", True, 1025, None)),
     (("devices", 0, "engines"), (3, {}, [3], [{}], [{"name": 3}])),
     (("devices", 0), (3, None, "tile", [])),
     (("devices",), (DROP, None, [], {}, "tile")),
     (("links",), (DROP, None, [], "ring")),
-    (("links", "topology"), (DROP, "mesh", None, 3)),
+    (("links", "topology"), (DROP, Told("mesh", "shape"), None, 3)),
     (("links", "bandwidth"), (DROP, 0, -1, NAN, "x", None)),
     (("links", "latency_seconds"), (-1, NAN, "x", None)),
     (("element_bytes",), (0, -1, NAN, "int8", [])),

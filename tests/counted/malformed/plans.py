@@ -43,7 +43,7 @@ WRONG = (
     (("fusion_group",), ("all", [0, 0, 0, 10**19])),
     (("curve",), ([[1, 2]], "flat", [[1, "2", 3]])),
     (("notes",), ([7], "note")),
-    (("dims",), ({"batch": "b"}, {"batch": 0}, [])),
+    (("dims",), ({"batch": "b"}, {"batch": -1}, [])),
     (("dtype",), ({"element_bytes": "2"}, {"element_byte": 2}, [])),
     (("seed",), (True, "7")),
     (("wall_seconds",), ("long", None)),
