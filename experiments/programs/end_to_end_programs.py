@@ -23,6 +23,7 @@ from go_rl.core import ReadError
 from go_rl.core.files.scratch_folder import scratch_folder
 from go_rl.core.files.strict_json import read_json
 from go_rl.core.hardware.processor import processor_name
+from go_rl.costs.programs.learn.code_trees import MachineTrees
 from go_rl.costs.programs.learn.program_weights import predictor_of_seconds
 from go_rl.costs.programs.network_latency import PricesPrograms, network_latency
 from go_rl.costs.timing.core_speed import fixed_work, read_pace
@@ -212,8 +213,9 @@ def priced_rows(
 ) -> Iterator[PricedRow]:
     """Yield predictions of a network under both kinds of schedules, as `go_rl.predict_programs`
     makes them, by each predictor."""
+    reads_code = any(isinstance(each, MachineTrees) for each in arms.values())
     for kind, documents in zip(SCHEDULES, ({}, compiled.documents), strict=True):
-        programs = network_programs(compiled.lowered, documents)
+        programs = network_programs(compiled.lowered, documents, compiled=reads_code)
         for arm, predictor in arms.items():
             found = network_latency(programs, predictor)
             priced = np.array([not reason for reason in found.reasons])[programs.called]
