@@ -58,6 +58,8 @@ class EndToEndPrograms(Experiment):
     """NAME=FILE: predictors, with their names on the page."""
     beside: str = ""
     """What ran on the core meanwhile, for the page."""
+    learned: str = ""
+    """What the predictors learned, for the page."""
 
     def run(self) -> None:
         """Make the rows that are missing; write the page."""
@@ -240,8 +242,8 @@ def page(
         *([f"Meanwhile: {options.beside}."] if options.beside else []),
         "Predicted by `go-rl predict --by programs`: each function once, replayed on one core.",
         f"*{TIMED.capitalize()}*: the same sum with what tuning measured of each operator, by the",
-        "wall; functions without a price are in no prediction. The data set learned from has",
-        "products of bert-tiny's sizes; nothing of the other networks.",
+        "wall; functions without a price are in no prediction.",
+        *([f"Learned: {options.learned}."] if options.learned else []),
         f"Published, networks known from others: at most {PUBLISHED} % on its devices.",
     ]  # fmt: skip
     for kind in SCHEDULES:

@@ -152,7 +152,7 @@ class ProgramTrees(Predictor[ProgramExamples, ProgramInputs]):
 
     @classmethod
     def load(cls, source: str | Path) -> ProgramTrees:
-        """Read a saved file, by path only: none ship with the package."""
+        """Read a saved file, by path."""
         with cls._kind().opened(source) as saved:
             trees = BoostedTrees.from_text(saved.arrays[TREES].tobytes().decode())
             low, high = saved.manifest["errors"]
