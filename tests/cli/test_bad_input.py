@@ -191,6 +191,8 @@ OURS = {
     "check out/config.json chain.json": ("out/config.json: is the options of", "a plan"),
     "check mine.json chain.json": ("mine.json: is hardware", "a plan"),
     "view mine.json chain.json": ("mine.json: is hardware", "a plan"),
+    "check out chain.json": ("out: is a folder", "a plan, such as plan.json"),
+    "check --split out chain.json": ("out: is a folder", "without stages.json"),
     "check --split mine.json chain.json": ("mine.json: is hardware", "no split"),
     "graph out/plan.json": ("out/plan.json: is a plan", "a model"),
     "graph printed.json": ("printed.json: is a graph that go-rl graph --json printed", "a model"),

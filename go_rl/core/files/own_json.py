@@ -53,6 +53,8 @@ def read_own_json(
     """
     try:
         document = read_json(path)
+    except IsADirectoryError as reason:
+        raise error(f"{path}: is a folder; wanted is {wanted}") from reason
     except OSError as reason:
         raise error(f"{path}: cannot be read ({reason.strerror})") from reason
     except ValueError as reason:
