@@ -55,7 +55,7 @@ _NUMBERS = (
 _CHOICE = re.compile(r"invalid choice '(.*)' for argument '(.*)'\. Expected one of \((.*)\)")
 _UNION = re.compile(r"no type matching .* - <class '(?:int|float|str)'>: ")
 _FIRST = re.compile(
-    r"(?:(?P<part>[a-z][a-z ]*): )?(?P<field>[a-z]\w*)(?= (?:must|needs|has no|names|runs)\b)"
+    r"(?:(?P<part>[a-z][a-z ]*): )?(?P<field>[a-z]\w*)(?= (?:must|needs|has no|names|runs|is)\b)"
 )
 _NAMES = re.compile(r"(?<![\w'.])(?<!: )[a-z]+(?:_[a-z]+)+(?![\w':=])")
 """The option that a message is about, and others that it names, as fields of configurations."""

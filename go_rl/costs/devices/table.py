@@ -12,7 +12,6 @@ from go_rl.core.files.own_json import SHEET, read_own_json
 from go_rl.core.files.paths import path_of
 from go_rl.core.files.strict_json import read_json
 from go_rl.costs.devices.data_sheet import (
-    LAUNCH,
     MICRO,
     DataSheet,
     DeviceError,
@@ -88,7 +87,7 @@ def with_launch(sheet: DataSheet, microseconds: float | None) -> DataSheet:
     """
     if microseconds is None:
         return sheet
-    check_positive(microseconds, f"{sheet.name}: {LAUNCH}")
+    check_positive(microseconds, "launch_us")
     return replace(sheet, launch_seconds=microseconds * MICRO)
 
 
