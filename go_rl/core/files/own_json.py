@@ -17,6 +17,8 @@ STAGES = "a list of exported stages, stages.json of go-rl export"
 TRAINING = "the configuration of a training run, such as config.json of go-rl train policy"
 GRAPH = "a graph that go-rl graph --json printed; what --save FILE.npz writes can be read"
 SHEET = "the data sheet of a device (docs/predict.md)"
+PLAN_FORMATS = "go_rl-plan-"
+"""Start of the ``format`` of plans of all versions."""
 MARKS: Mapping[str, frozenset[str]] = {
     PLAN: frozenset(("nodes", "device", "graph_hash")),
     STAGES: frozenset(("stages", "outputs", "runtime")),
@@ -34,6 +36,8 @@ def kind_of(document: object) -> str | None:
     """Return which of `MARKS` a document is; None: none of them."""
     if not isinstance(document, Mapping):
         return None
+    if str(document.get("format", "")).startswith(PLAN_FORMATS):  # also of another version
+        return PLAN
     return next((kind for kind, marks in MARKS.items() if marks <= document.keys()), None)
 
 

@@ -226,7 +226,7 @@ def _written(split: str | Path) -> Written:
     try:
         path = path / FILE if (path / FILE).is_file() else path
         there = path.is_file()
-        if path.is_dir():
+        if str(split).strip() and path.is_dir():
             raise SplitError(f"{path}: is a folder without {FILE}, which go-rl export --to writes")
     except (OSError, ValueError):  # too long for a name
         there = False
