@@ -269,7 +269,7 @@ def test_what_is_no_json_is_no_plan(content, words, tmp_path):
     with pytest.raises(PlanError) as error:
         Plan.load(tmp_path / "plan.json")
     assert words in str(error.value)
-    with pytest.raises(PlanError, match=r"cannot be read \(Is a directory\)"):
+    with pytest.raises(PlanError, match="is a folder; wanted is a plan"):
         Plan.load(tmp_path)
 
 
