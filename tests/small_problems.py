@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from reference.problem_with import problem_with
 from tied_weights import tied
 
 from go_rl.core import (
@@ -24,6 +25,8 @@ from go_rl.core import (
 )
 from go_rl.graphs.readers.graph_builder import GraphBuilder, Node
 from go_rl.verify.figures import plan_figures
+from go_rl.verify.kernel_rules import legal_kernels
+from go_rl.verify.makespan_value import replayed
 from go_rl.verify.rules import legal
 
 ACCELERATOR = Device("tile", 1e12, 100.0, 1e12)
@@ -65,18 +68,13 @@ def build_problem(
     table = np.array([[kind[n] for n in graph.names] for kind in seconds], np.float64)
     none = np.zeros(graph.num_nodes)
     settings: dict[str, Any] = {
-        "objective": Objective.RING,
         "rules": rule_set(rules),
-        "cost_model": "profiled",
         "output_bytes": graph.output_bytes,
         "weight_bytes": column.get("weights", none).astype(np.float64),
-        "tied_bytes": np.zeros(0),
-        "streamed_bytes": none,
-        "edge_bytes": graph.edge_bytes,
         "transfer_seconds": column.get("transfers", none).astype(np.float64),
     }
-    rows = table[: len(hardware.kinds)]
-    problem = Problem(graph, hardware, seconds=rows, **{**settings, **fields})
+    objective, rows = fields.pop("objective", Objective.RING), table[: len(hardware.kinds)]
+    problem = problem_with(graph, hardware, objective, rows, **{**settings, **fields})
     return tied(problem, [given.get("tied", {}).get(name, FREE) for name in graph.names])
 
 
@@ -87,32 +85,28 @@ def build_plan(
     value: float = 1.0,
     **fields: Any,
 ) -> Plan:
-    settings: dict[str, Any] = {
-        "evaluation": _evaluation(problem, np.array(device), dict(replicas or {}), value),
-        "bound": 0.5 * value,
-        "optimizer": "by-hand",
-        "seed": 0,
-        "samples": 1,
-        "wall_seconds": 0.0,
-    }
-    return plan_for(
-        problem,
-        device=np.array(device, np.int16),
-        replicas=dict(replicas or {}),
-        **{**settings, **fields},
-    )
+    home, copies = np.array(device, np.int16), dict(replicas or {})
+    settings: dict[str, Any] = {"bound": 0.5 * value, "optimizer": "by-hand", "seed": 0,
+                                "samples": 1, "wall_seconds": 0.0}  # fmt: skip
+    if "evaluation" not in fields:
+        decided = (fields.get("priority"), fields.get("fusion_group"))
+        settings["evaluation"] = _evaluation(problem, home, copies, value, decided)
+    return plan_for(problem, device=home, replicas=copies, **{**settings, **fields})
 
 
-def _evaluation(problem: Problem, device: Any, replicas: Any, value: float) -> Evaluation:
+def _evaluation(
+    problem: Problem, device: Any, replicas: Any, value: float, decided: tuple[Any, Any]
+) -> Evaluation:
     """The checker's own figures beside any value; zeros for what breaks a rule."""
-    zeros = np.zeros(problem.hardware.num_devices)
-    if problem.objective is Objective.MAKESPAN or legal(problem, device, replicas):
-        return Evaluation(Status.OK, value, *[zeros] * 6)
-    found = vars(plan_figures(problem, device, replicas, None)).items()
+    steps = problem.objective is Objective.MAKESPAN
+    if legal(problem, device, replicas) or (steps and legal_kernels(problem, device, *decided)):
+        return Evaluation(Status.OK, value, *[np.zeros(problem.hardware.num_devices)] * 6)
+    step = replayed(problem, device, *decided) if steps else None
+    found = vars(plan_figures(problem, device, replicas, step)).items()
     figures = {
         name: np.array(numbers, np.float64) for name, numbers in found if numbers is not None
     }
-    return Evaluation(Status.OK, value, **figures, peak_bytes=figures["weight_bytes"])
+    return Evaluation(Status.OK, value, **{"peak_bytes": figures["weight_bytes"], **figures})
 
 
 @pytest.fixture(scope="session")

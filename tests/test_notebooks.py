@@ -1,9 +1,9 @@
-"""The notebooks of docs/notebooks: executed, small, and in names that still exist; the fastest one
-runs."""
+"""Notebooks and examples run."""
 
 import ast
 import json
 import re
+import runpy
 from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
@@ -69,3 +69,24 @@ def test_the_fastest_notebook_runs(capsys, monkeypatch, tmp_path):
         exec(compile(source(cell), "predict.ipynb", "exec"), names)
     assert capsys.readouterr().out.endswith(" ms\n")
     assert names["prediction"].latency_ms > 0
+
+
+EXAMPLES = Path(__file__).resolve().parent.parent / "examples"
+
+
+def test_a_cost_model_of_ones_own(capsys):
+    example = runpy.run_path(str(EXAMPLES / "cost_model_of_your_own.py"))
+    example["main"](["--model", "zoo:vae-3-layers", "--samples", "5", "--method", "annealing"])
+    analytical, own, episode = capsys.readouterr().out.splitlines()
+    assert analytical.startswith("analytical: ring of four devices ")
+    assert own.startswith("matrix-and-vector-unit: ring of four devices ")
+    assert analytical.split(": ")[1] != own.split(": ")[1]
+    assert episode.startswith("random fusion under matrix-and-vector-unit: reward -0.")
+    assert episode.endswith("(ok)")
+
+
+@pytest.mark.parametrize("path", sorted(EXAMPLES.glob("*.py")), ids=lambda path: path.stem)
+def test_every_example_says_how_to_run_it(path):
+    text = path.read_text(encoding="utf-8")
+    assert f"python examples/{path.name}" in text
+    compile(text, str(path), "exec")

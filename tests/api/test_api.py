@@ -255,33 +255,3 @@ def test_options_without_meaning_for_the_objective_are_refused(graph, objective,
         go_rl.optimize(graph, objective=objective, **options)
     placed = problem_for(graph, OptimizeOptions("ring", "placement"))
     assert placed.objective == "ring"
-
-
-@pytest.mark.parametrize(
-    "decide", ["placement, fusion", ("placement", "fusion"), ["placement", "fusion"]]
-)
-def test_decisions_are_named_in_any_form(graph, decide):
-    problem = problem_for(graph, OptimizeOptions(decide=decide, hardware="p100x2"))
-    assert problem.decisions == ("placement", "fusion")
-
-
-@pytest.mark.parametrize(
-    ("decide", "message"),
-    [
-        ("placement,fusoin", r"unknown decision 'fusoin'; did you mean 'fusion'\?"),
-        (("schedul",), r"unknown decision 'schedul'; did you mean 'schedule'\?"),
-        (" , ", "name some of placement, schedule, fusion"),
-        ((), "name some of placement, schedule, fusion"),
-        ("fusion,fusion", "named twice"),
-    ],
-)
-def test_bad_decisions(graph, decide, message):
-    with pytest.raises(ProblemError, match=message):
-        go_rl.optimize(graph, "p100x2", decide=decide, method="default", samples=1)
-
-
-def test_unknown_options_of_optimize(graph):
-    with pytest.raises(
-        SearchError, match=r"optimize has no option 'secnds'; did you mean 'seconds"
-    ):
-        go_rl.optimize(graph, "p100x2", secnds=1)

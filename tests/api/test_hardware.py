@@ -2,16 +2,12 @@
 
 import json
 import subprocess
-from pathlib import Path
 
 import pytest
 
 import go_rl
 from go_rl.api.hardware import this_machine as machine
-from go_rl.api.hardware.new_hardware import (
-    NewHardware,
-    describe_hardware,
-)
+from go_rl.api.hardware.new_hardware import NewHardware, describe_hardware
 from go_rl.api.hardware.this_machine import MachineFacts, machine_facts, this_machine
 from go_rl.core import Hardware, HardwareError, Topology, load_hardware
 from go_rl.core.hardware.processor import own_cores, own_target
@@ -121,7 +117,7 @@ def test_facts_come_from_nvidia_smi_where_it_is(monkeypatch):
     assert machine_facts().gpus == ()
 
 
-def test_a_file_is_written_whole_or_not_at_all(tmp_path: Path):
+def test_a_file_is_written_whole_or_not_at_all(tmp_path):
     hardware = load_hardware("tpu-v4-16")
     hardware.save(tmp_path / "mine.json")
     assert Hardware.load(tmp_path / "mine.json") == hardware

@@ -1,15 +1,24 @@
-"""`train_programs`: splits, what is written, and the errors of bad input."""
+"""Programs: training and calibration by the API."""
 
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
+from go_rl.api.calibrate_programs import (
+    LEAST_TASKS,
+    CalibrateProgramsConfig,
+    calibrate_programs,
+    tuned_weights,
+)
 from go_rl.api.training.programs import TrainProgramsConfig, train_programs
 from go_rl.core import TrainingError
+from go_rl.core.files.run_lock import RunLockError, locked
 from go_rl.costs.programs.learn import reading, training
 from go_rl.costs.programs.learn.predictor import ProgramPredictor
-from tests.costs.programs.made_up import TINY_RUN, made_up_programs
+from go_rl.costs.programs.measure.data import ProgramTarget
+from go_rl.costs.programs.workloads import TensorTask
+from tests.costs.programs.made_up import TINY_RUN, learned_programs, made_up_programs
 
 FEW = TrainProgramsConfig(updates=TINY_RUN.updates, members=1)
 """With `TINY_RUN`, whose programs are compiled for other tests, too."""
@@ -61,3 +70,55 @@ def test_bad_configurations():
         TrainProgramsConfig(split="by_target")
     with pytest.raises(TrainingError, match="updates must be >= 1"):
         TrainProgramsConfig(updates=0)
+
+
+def _measured(programs: int, tasks: int):
+    """Return made-up programs of another processor, on which everything takes three times as
+    long."""
+    examples = made_up_programs(programs, tasks, seed=1)
+    known = tuple(TensorTask("matmul", (1, 2 + i, 8, 8)) for i in range(tasks))
+    targets = (ProgramTarget("other", "x86-64-v3"), ProgramTarget("other", "x86-64-v4"))
+    inputs = replace(examples.inputs, targets=targets, tasks=known)
+    return replace(examples, inputs=inputs, seconds=3 * examples.seconds)
+
+
+@pytest.mark.slow
+def test_networks_learn_the_new_processor_and_judge_by_tasks_left_out():
+    source = made_up_programs()
+    start = learned_programs()
+    tuned, (before, after) = tuned_weights(start, _measured(96, 16), 0, source)
+    assert after < before
+    assert isinstance(tuned, ProgramPredictor)
+    assert tuned.calibration != start.calibration
+    ratio = tuned.predict(_measured(96, 16).inputs) / start.predict(_measured(96, 16).inputs)
+    assert np.exp(np.log(ratio).mean()) > 1.3
+
+
+@pytest.mark.slow
+def test_too_few_tasks_with_a_time():
+    start = learned_programs()
+    few = _measured(20, LEAST_TASKS - 1)
+    with pytest.raises(TrainingError, match=rf"{LEAST_TASKS - 1} tasks have a time, and"):
+        tuned_weights(start, few, 0)
+
+
+def test_wrong_options():
+    with pytest.raises(TrainingError, match="tasks must be >= 8, not 2"):
+        CalibrateProgramsConfig(tasks=2)
+    with pytest.raises(TrainingError, match=r"minutes must be in \(0, 1440\], not 0"):
+        CalibrateProgramsConfig(minutes=0.0)
+
+
+def test_names_and_weights_are_checked_before_anything_is_timed(tmp_path, monkeypatch):
+    with pytest.raises(TrainingError, match=r"the name of .*mine must end in \.npz"):
+        calibrate_programs(tmp_path / "mine")
+    ranks = CalibrateProgramsConfig(weights="transfer-1")
+    with pytest.raises(TrainingError, match="rank programs of one operator and know no seconds"):
+        calibrate_programs(tmp_path / "mine.npz", ranks)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    with pytest.raises(TrainingError, match="rank programs of one operator and know no seconds"):
+        calibrate_programs(config=ranks)
+    assert not [*tmp_path.iterdir()]
+    mine = tmp_path / "mine.npz"
+    with locked(mine, file=True), pytest.raises(RunLockError, match=r"mine\.npz"):
+        calibrate_programs(mine)

@@ -62,16 +62,9 @@ def test_gradients_share_the_device_of_their_operators_and_the_checker_says_so(c
     ("arguments", "message"),
     [
         (("--colocate", "gradient"), "did you mean 'gradients'"),
-        (("--hardware", "p100x1", "--decide", "placement"), "placement needs two devices"),
-        (("--decide", "placment"), "did you mean 'placement'"),
         (("--decide", ","), "name some of placement"),
-        (("--decide", "fusion,fusion"), "named twice"),
         (("--hardware", "ring4", "--objective", "makespan"), "needs fully connected devices"),
         (("--method", "linear-dp"), "cannot work on objective makespan"),
-        (("--seed", "-1"), "seed must be >= 0"),
-        (("--all-chips",), "all_chips has no meaning for objective makespan, only for ring"),
-        (("--expert", "e.json"), "expert has no meaning for objective makespan"),
-        (("--hardware", "ring4", "--decide", "placement,fusion"), "ring decides placement only"),
         (("--weights", "graph-9.9", "--method", "policy"), "no policy weights 'graph-9.9'"),
     ],
 )
@@ -79,15 +72,6 @@ def test_bad_input_is_one_clear_error(command, arguments, message):
     found = command("optimize", MODEL, *arguments)
     assert found.code == 2
     assert message in " ".join(found.err.split())
-
-
-def test_a_file_in_the_way_is_found_before_the_search(command, tmp_path, monkeypatch):
-    (tmp_path / "taken").write_text("words")
-    monkeypatch.setattr("go_rl.api.optimize.optimize", lambda *a, **k: pytest.fail("it searched"))
-    for out in ("taken", "taken/inside"):
-        found = command("optimize", MODEL, "--out", out)
-        assert found.code == 2
-        assert f"{out}: cannot be written (taken is not a folder)" in found.err
 
 
 def test_memory_that_no_placement_can_satisfy_names_the_tensors(command, tmp_path):

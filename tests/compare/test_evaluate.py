@@ -1,13 +1,30 @@
-"""Comparisons on tiny graphs: what is run, kept, resumed and refused."""
+"""Evaluations, comparisons and their views."""
 
+import math
+import sys
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+import numpy as np
 import pytest
+from reference.comparison_runs import run
 
+import go_rl
+from go_rl.compare.benchmark.comparison import best_so_far, throughput_curve
 from go_rl.compare.benchmark.evaluate import Comparison, EvaluateConfig, evaluate, number_of_runs
+from go_rl.compare.benchmark.run_store import Run
 from go_rl.compare.benchmark.summary import summarise
-from go_rl.core import Budget, GoRLError, OpKind, Plan, Problem, SearchError
+from go_rl.compare.portfolio import Result
+from go_rl.core import (
+    Budget,
+    GoRLError,
+    OpKind,
+    Plan,
+    PlanError,
+    Problem,
+    SearchError,
+    TrainingError,
+)
 from go_rl.graphs.readers import save_graph
 from go_rl.graphs.readers.graph_builder import GraphBuilder, Node
 from go_rl.objectives.methods import Greedy, RandomSearch
@@ -135,3 +152,76 @@ def test_bad_input_is_refused_before_anything_runs(config, tmp_path, monkeypatch
     with pytest.raises(GoRLError, match=message):
         changed(config, **fields)
     assert not Path("unused").exists()
+
+
+FALLING = ((2, 0.5, 8.0), (5, 1.0, 4.0), (20, 3.0, 2.0))
+GRID = np.array([1.0, 2.0, 4.0, 5.0, 20.0, 100.0])
+
+
+def test_best_so_far_is_a_staircase_over_samples_and_seconds():
+    by_samples = best_so_far(run(curve=FALLING), GRID)
+    np.testing.assert_array_equal(by_samples, [np.nan, 8, 8, 4, 2, 2])
+    by_seconds = best_so_far(run(curve=FALLING), np.array([0.4, 0.5, 2.9, 3.0]), "seconds")
+    np.testing.assert_array_equal(by_seconds, [np.nan, 8, 4, 2])
+
+
+def test_a_failed_run_stands_for_the_heuristic():
+    np.testing.assert_array_equal(best_so_far(run(curve=()), GRID), [8.0] * 6)
+    assert np.isnan(best_so_far(run(curve=(), heuristic=None), GRID)).all()
+
+
+def test_the_mean_over_graphs_is_geometric():
+    # Improvements 8/8, 8/4, 8/2 on graph a; 8/8 throughout on graph b: square roots.
+    curve = throughput_curve([run(curve=FALLING), run(graph="b")], GRID)
+    expected = [math.nan, 1.0, 1.0, math.sqrt(2), 2.0, 2.0]
+    np.testing.assert_allclose(curve.mean, expected)
+    assert (curve.graphs, curve.seeds) == (2, 1)
+    assert np.isnan(curve.low).all()
+    assert np.isnan(curve.high).all()
+
+
+def test_seeds_on_different_graphs_are_refused():
+    with pytest.raises(TrainingError, match="every seed on the same graphs"):
+        throughput_curve([run(), run(seed=1), run(graph="b", seed=1)], GRID)
+
+
+def test_a_run_survives_json():
+    original = run(curve=FALLING, cold_seconds=1.5)
+    assert Run.from_json(original.to_json()) == original
+    assert original.gap == pytest.approx(1.0)
+    assert run(curve=()).gap is None
+
+
+@pytest.fixture(scope="module")
+def result() -> Result:
+    return go_rl.optimize("zoo:ncf", "ring2", method="greedy", samples=20, seconds=5.0)
+
+
+def test_the_table_of_methods(result):
+    text = result._repr_html_()
+    assert text.startswith("<table><caption>ncf on ring2, objective ring</caption><tr><th>method")
+    assert text.count("<tr") == len(result.plans) + 1
+    assert f'bold"><td>{result.best.optimizer}</td>' in text
+
+
+def test_a_plan(result):
+    text = result.best._repr_html_()
+    assert "<td>ring on ring2</td>" in text
+    assert f"<td>{len(result.best.nodes)} on " in text
+    assert "The plan is legal and fits." in text
+
+
+def test_a_data_frame_in_si_units(result):
+    pytest.importorskip("pandas")
+    frame = result.to_pandas()
+    assert list(frame.index) == [plan.optimizer for plan in result.plans]
+    best = frame.loc[result.best.optimizer]
+    assert best["value"] == result.best.value
+    assert best["throughput"] == pytest.approx(1 / result.best.value)
+    assert best["status"] == "ok"
+
+
+def test_without_pandas_the_error_says_what_to_install(result, monkeypatch):
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    with pytest.raises(PlanError, match=r"needs pandas: pip install 'go_rl\[notebook\]'$"):
+        result.to_pandas()

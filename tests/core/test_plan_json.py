@@ -136,93 +136,34 @@ def test_gap(value, bound, gap, plan):
 
 DROP = object()
 BAD: list[tuple[dict[str, Any], str]] = [
-    ({"nodes": DROP}, "where: field 'nodes' is missing"),
-    ({"device": DROP}, "field 'device' is missing"),
-    ({"replicas": DROP}, "field 'replicas' is missing"),
-    ({"evaluation": DROP}, "field 'evaluation' is missing"),
-    ({"hardware": DROP}, "field 'hardware' is missing"),
-    ({"graph_hash": DROP}, "field 'graph_hash' is missing"),
-    ({"bound": DROP}, "field 'bound' is missing"),
-    ({"format": "go_rl-plan-9"}, "format must be 'go_rl-plan-1', not 'go_rl-plan-9'"),
-    ({"nodes": "abc"}, "nodes must be a list, not 'abc'"),
-    ({"nodes": ["a", "b", ["c"]]}, "nodes[2] must be a whole number or a text"),
-    ({"nodes": ["a", True, "c"]}, "nodes[1] must be a whole number or a text"),
-    ({"nodes": [], "device": [], "replicas": {}}, "one integer for each of 0 nodes"),
-    ({"device": [0, 1]}, "device must list one integer for each of 3 nodes"),
-    ({"device": [0, 1, 1.5]}, "device[2] must be a whole number"),
-    ({"device": [0, 1, None]}, "device[2] must be a whole number"),
-    ({"device": [0, 1, "2"]}, "device[2] must be a whole number"),
-    ({"device": [0, True, [2]]}, "device[1] must be a whole number"),
-    ({"device": [0, True, 2]}, "device[1] must be a whole number"),
-    ({"device": [0, 1, -1]}, "device must hold indices >= 0"),
-    ({"device": [0, 1, 70000]}, "device must hold indices >= 0"),
-    ({"device": [0, 1, 10**30]}, "device must hold indices >= 0 and at most 32767"),
+    ({"dims": {"batch": True}}, "dims: batch must be a whole number, not True"),
+    ({"dims": {"batch": -1}}, "dims: batch must be 0 to 9223372036854775807, not -1"),
+    ({"dims": {"batch": 2**63}}, "dims: batch must be 0 to"),
+    ({"dtype": {"element_bytes": INF}}, "element_bytes must be a finite number or null, not inf"),
+    ({"versions": {"go_rl": 1}}, "versions: go_rl must be a text, not 1"),
     ({"devcie": [0, 1, 2]}, "unknown field 'devcie'; did you mean 'device'?"),
     ({"ranks": [0, 1, 2]}, "unknown field 'ranks'."),
-    (
-        {"dims": {"batch": "b"}},
-        "dims: batch must be a whole number, not 'b'",
-    ),
-    (
-        {"dims": {"batch": True}},
-        "dims: batch must be a whole number, not True",
-    ),
-    ({"dims": {"batch": -1}}, "dims: batch must be 0 to 9223372036854775807, not -1"),
-    ({"dtype": {"element_byte": 2}}, "dtype: unknown field 'element_byte'; did you mean"),
-    ({"dtype": {"element_bytes": "2"}}, "element_bytes must be a finite number or null, not '2'"),
-    ({"versions": {"go_rl": 1}}, "versions: go_rl must be a text, not 1"),
-    ({"notes": [7]}, "notes[0] must be a text, not 7"),
-    (
-        {"priority": [1, 2, 2**63]},
-        "priority[2] must be -9223372036854775808 to 9223372036854775807",
-    ),
+    ({"x" * 10_000: 1}, "unknown field 'xxx"),
+    ({"notes": ["x" * 10_000, 7]}, "notes[1] must be"),
+    ({"nodes": ["a", "a", "c"]}, "replicas names node 'a', as 2 of nodes are written"),
+    ({"nodes": [], "device": [], "replicas": {}}, "one integer for each of 0 nodes"),
+    ({"device": [0, 1, 70000]}, "device must hold indices >= 0 and at most 32767"),
     ({"priority": [-(2**63) - 1, 0, 0]}, "priority[0] must be -9223372036854775808 to"),
-    ({"priority": [1, 2.0, 3]}, "priority[1] must be a whole number, not 2.0"),
-    ({"priority": "high"}, "priority must be a list, not 'high'"),
-    ({"fusion_group": [0, 0, 10**19]}, "fusion_group[2] must be -9223372036854775808 to"),
-    ({"seed": True}, "seed must be a whole number, not True"),
-    ({"wall_seconds": "long"}, "wall_seconds must be a finite number, not 'long'"),
-    ({"replicas": []}, "replicas: must be a JSON object, not []"),
-    ({"replicas": {"d": [1]}}, "replicas names node 'd', which is not in nodes"),
-    ({"replicas": {"a": 1}}, "replicas: a must be a list, not 1"),
-    ({"replicas": {"a": [1.5]}}, "replicas: a[0] must be a whole number"),
-    ({"replicas": {"a": [-1]}}, "replicas of 'a' must list"),
-    ({"hardware": "ring36"}, "hardware: must be a JSON object, not 'ring36'"),
-    ({"memory": "false"}, "memory must be true or false, not 'false'"),
-    ({"seed": "7"}, "seed must be a whole number"),
-    ({"rules": None}, "rules must be a text, not None"),
-    ({"evaluation": {}}, "evaluation: field 'status' is missing"),
-    ({"curve": [[1, 2]]}, "curve[0] must be a list of 3 entries, not [1, 2]"),
-    ({"curve": [[1, 2, 3], [2, "2", 3]]}, "curve[1][1] must be a finite number"),
-    ({"bound": "low"}, "bound must be a finite number or null"),
+    ({"replicas": {"a": [2**63]}}, "replicas of 'a' must list device indices >= 0"),
+    ({"fixed": {"a": 2**63}}, "fixed device of 'a' must be an index >= 0"),
+    ({"curve": [[1, 1.0, 10**400]]}, "curve[0][2] must be"),
+    ({"curve": [[2**63, 1.0, 1.0]]}, "curve[0][0] must be"),
+    ({"bound": 10**400}, "bound must be a finite number or null, not 1000"),
+    ({"bound": INF}, "bound must be a finite number or null"),
     ({"value": 1.0}, "field 'value' is 1.0, but the plan's evaluation and bound make it 1.25"),
+    ({"value": 10**400}, "field 'value' is 1000"),
+    ({"value": True}, "field 'value' is True"),
     ({"throughput": 9.0}, "field 'throughput' is 9.0"),
     ({"gap": 0.0}, "field 'gap' is 0.0"),
     ({"gap": None}, "field 'gap' is None"),
-    ({"status": "illegal"}, "field 'status' is 'illegal'"),
-    *(({name: DROP}, f"field {name!r} is missing") for name in REQUIRED),
-    ({"bound": 10**400}, "bound must be a finite number or null, not 1000"),
-    ({"bound": INF}, "bound must be a finite number or null"),
-    ({"bound": float("nan")}, "bound must be a finite number or null"),
-    ({"value": 10**400}, "field 'value' is 1000"),
-    ({"value": True}, "field 'value' is True"),
-    ({"gap": float("nan")}, "field 'gap' is nan"),
-    ({"wall_seconds": float("nan")}, "wall_seconds must be a finite number, not nan"),
-    ({"wall_seconds": 10**400}, "wall_seconds must be a finite number"),
     ({"wall_seconds": -1.0}, "wall_seconds must be at least 0, not -1.0"),
     ({"samples": 2**63}, "samples must be 0 to 9223372036854775807, not 9223372036854775808"),
-    ({"samples": -1}, "samples must be 0 to"),
-    ({"dims": {"batch": 2**63}}, "dims: batch must be 0 to"),
-    ({"dtype": {"element_bytes": INF}}, "element_bytes must be a finite number or null, not inf"),
-    ({"curve": [[1, float("nan"), 1.0]]}, "curve[0][1] must be"),
-    ({"curve": [[2**63, 1.0, 1.0]]}, "curve[0][0] must be"),
-    ({"curve": [[1, 1.0, 10**400]]}, "curve[0][2] must be"),
-    ({"replicas": {"a": [2**63]}}, "replicas of 'a' must list device indices >= 0"),
-    ({"fixed": {"a": 2**63}}, "fixed device of 'a' must be an index >= 0"),
-    ({"fixed": {"a": None}}, "fixed: a must be a whole number"),
-    ({"notes": ["x" * 10_000, 7]}, "notes[1] must be"),
-    ({"x" * 10_000: 1}, "unknown field 'xxx"),
-    ({"nodes": ["a", "a", "c"]}, "replicas names node 'a', as 2 of nodes are written"),
+    *(({name: DROP}, f"field {name!r} is missing") for name in REQUIRED),
 ]
 
 
@@ -255,20 +196,7 @@ def test_a_number_that_json_cannot_write_is_not_saved(plan, tmp_path):
     assert not list(tmp_path.iterdir())
 
 
-@pytest.mark.parametrize(
-    ("content", "words"),
-    [
-        (b"\xff\xfe", "not JSON (not UTF-8 at byte 0)"),
-        (b'{"seed": NaN}', "not JSON (NaN is no JSON number)"),
-        (b'{"seed": 1, "seed": 2}', "not JSON (field 'seed' is there twice)"),
-        (b"[" * 50_000, "not JSON (lists and objects nest deeper"),
-    ],
-)
-def test_what_is_no_json_is_no_plan(content, words, tmp_path):
-    (tmp_path / "plan.json").write_bytes(content)
-    with pytest.raises(PlanError) as error:
-        Plan.load(tmp_path / "plan.json")
-    assert words in str(error.value)
+def test_a_folder_is_no_plan(tmp_path):
     with pytest.raises(PlanError, match="is a folder; wanted is a plan"):
         Plan.load(tmp_path)
 
@@ -279,27 +207,10 @@ def test_what_is_no_object_is_refused(document):
         Plan.from_json(document)
 
 
-def test_an_unknown_status_is_refused(plan):
-    document = plan.to_json()
-    document["evaluation"]["status"] = "fine"
-    with pytest.raises(
-        PlanError, match=r"evaluation: status must be one of ok, infeasible, out.* not 'fine'"
-    ):
-        Plan.from_json(document)
-
-
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        (
-            {"peak_bytes": "much"},
-            "evaluation: peak_bytes must be a list, not 'much'",
-        ),
-        (
-            {"link_bytes": [1.0, "2"]},
-            "evaluation: link_bytes[1] must be a finite number or null, not '2'",
-        ),
-        ({"seconds": "1"}, "evaluation: seconds must be a finite number or null, not '1'"),
+        ({"status": "fine"}, "evaluation: status must be one of ok, infeasible, out"),
         ({"detail": 3}, "evaluation: detail must be a text, not 3"),
         ({"peak_bytes": [1.0]}, "peak_bytes has 1 entries, and device_seconds 3"),
         ({"link_bytes": []}, "link_bytes has 0 entries, and link_seconds 3"),
@@ -311,9 +222,8 @@ def test_an_unknown_status_is_refused(plan):
 def test_a_malformed_evaluation_is_refused(change, words, plan):
     document = plan.to_json()
     document["evaluation"] |= change
-    with pytest.raises(PlanError) as error:
+    with pytest.raises(PlanError, match=re.escape(words)):
         Plan.from_json(document, "where")
-    assert words in str(error.value)
 
 
 def test_the_largest_priorities_are_read(plan):
@@ -328,19 +238,6 @@ def test_optional_fields_may_be_absent(plan):
     for name in ("priority", "fusion_group", "curve", "notes", "dims", "dtype", "versions"):
         del document[name]
     assert Plan.from_json(document).priority is None
-
-
-@pytest.mark.parametrize(
-    ("content", "words"),
-    [(None, "cannot be read"), (b"", "not JSON"), (b'{"nodes": [', "not JSON"), (b"\xff", "not J")],
-)
-def test_bad_files_are_refused(content, words, tmp_path):
-    path = tmp_path / "plan.json"
-    if content is not None:
-        path.write_bytes(content)
-    with pytest.raises(PlanError, match=words) as error:
-        Plan.load(path)
-    assert str(path) in str(error.value)
 
 
 def test_saving_replaces_whole_files(plan, tmp_path):

@@ -29,11 +29,6 @@ def test_rule_sets_by_name():
     assert [rule_set(name).name for name in RULE_SETS] == list(RULE_SETS)
 
 
-def test_an_unknown_rule_set_names_the_nearest():
-    with pytest.raises(ProblemError, match="unknown rules 'strikt'; did you mean 'strict'"):
-        rule_set("strikt")
-
-
 @pytest.mark.parametrize(
     ("fields", "words"),
     [

@@ -5,6 +5,7 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
+from reference.problem_with import problem_with
 from reference.step_problems import STREAMS, random_kinds
 
 from go_rl.core import (
@@ -18,7 +19,6 @@ from go_rl.core import (
     OpGraph,
     Problem,
     Topology,
-    rule_set,
 )
 from go_rl.graphs.readers.graph_builder import GraphBuilder, Node
 
@@ -89,7 +89,7 @@ def problem_on(topology: str, graph: OpGraph, seed: int) -> Problem:
     hardware = _hardware_of(rng, topology, float(graph.weight_bytes.sum()))
     nodes, devices = graph.num_nodes, hardware.num_devices
     seconds = _seconds(rng, graph, len(hardware.kinds))
-    chosen: dict[str, Any] = {"rules": rule_set("default")}
+    chosen: dict[str, Any] = {}
     if objective is Objective.RING:
         chosen["rules"] = RULE_SETS[str(rng.choice(sorted(RULE_SETS)))]
         chosen["all_chips"] = devices <= nodes and bool(rng.random() < 0.15)
@@ -97,21 +97,11 @@ def problem_on(topology: str, graph: OpGraph, seed: int) -> Problem:
         chosen["fixed"] = {int(rng.integers(nodes)): int(rng.integers(devices))}
     if objective is Objective.MAKESPAN:
         chosen |= _step_options(rng, graph, seconds, devices)
-    return Problem(
-        graph=graph,
-        hardware=hardware,
-        objective=objective,
-        seconds=seconds,
-        cost_model="profiled",
-        output_bytes=graph.output_bytes,
-        weight_bytes=graph.weight_bytes,
-        tied_bytes=graph.tied_bytes,
-        streamed_bytes=np.zeros(nodes),
-        edge_bytes=graph.edge_bytes,
-        transfer_seconds=rng.integers(0, 5, nodes) * 0.25,
-        memory=bool(rng.random() < 0.6),
+    return problem_with(
+        graph, hardware, objective, seconds, output_bytes=graph.output_bytes,
+        transfer_seconds=rng.integers(0, 5, nodes) * 0.25, memory=bool(rng.random() < 0.6),
         **chosen,
-    )
+    )  # fmt: skip
 
 
 def _size(rng: np.random.Generator) -> float:

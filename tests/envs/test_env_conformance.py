@@ -13,7 +13,8 @@ from reference.small_rings import random_ring, ring_problem
 from reference.step_problems import random_step, step_problem
 
 import go_rl.envs
-from go_rl.core import DECISIONS, EnvironmentUseError, Problem, Status
+from go_rl.core import DECISIONS, EnvironmentUseError, Problem
+from go_rl.envs.rendering import RENDER_MODES
 
 NAMES = {
     "Partition": None,
@@ -74,16 +75,6 @@ def make(name: str, seed: int, **fields: Any) -> gymnasium.Env:
     return gymnasium.make(f"go_rl/{name}-v1", problem=problems(name, seed), **fields)
 
 
-def play_masked(env: gymnasium.Env, seed: int) -> tuple[float, dict]:
-    """An episode of the README's loop; the last reward and info."""
-    _, info = env.reset(seed=seed)
-    done = False
-    while not done:
-        action = env.action_space.sample(mask=info["action_mask"])
-        _, reward, done, _, info = env.step(action)
-    return float(reward), info
-
-
 def sample(env: Any, infos: dict) -> np.ndarray:
     """Masked actions of a vector environment; Gymnasium batches some spaces as ones without
     masks."""
@@ -103,47 +94,6 @@ def test_gymnasiums_checker_passes_by_hand(name, form, observation):
     env = gymnasium.make(f"go_rl/{name}-v1", **fields)
     check_env(env.unwrapped)
     env.close()
-
-
-def check_seeds(name: str, seeds: range) -> None:
-    for seed in seeds:
-        form = "dict" if seed % 2 else "graph"
-        check_env(make(name, seed, observation=form).unwrapped)
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_gymnasiums_checker_passes_on_random_problems(name):
-    check_seeds(name, range(3))
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", NAMES)
-def test_gymnasiums_checker_passes_on_many_random_problems(name):
-    check_seeds(name, range(6, 200))
-
-
-def play_many(name: str, seeds: range, episodes: int) -> None:
-    """Every episode ends, with a reward and a status; none ends on a masked choice."""
-    for seed in seeds:
-        env = make(name, seed)
-        env.action_space.seed(seed)
-        for episode in range(episodes):
-            reward, info = play_masked(env, episode)
-            assert np.isfinite(reward)
-            assert isinstance(info["status"], Status)
-            if name != "Partition":  # where the solver may see too late that nothing is left
-                assert info["status"] is not Status.ILLEGAL
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_a_masked_random_agent_finishes_its_episodes(name):
-    play_many(name, range(5), 4)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", NAMES)
-def test_a_masked_random_agent_finishes_a_thousand_episodes(name):
-    play_many(name, range(5, 105), 10)
 
 
 @every_form
@@ -257,3 +207,12 @@ def test_misuse_of_the_vector_form(name, misuse, sentence):
     env.reset()
     with pytest.raises(EnvironmentUseError, match=sentence):
         misuse(env, name)
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("mode", RENDER_MODES)
+def test_gymnasiums_checker_draws_every_environment(name, mode):
+    """Made as a user does, by the module and the name."""
+    env = gymnasium.make(f"go_rl.envs:go_rl/{name}-v1", problem=by_hand(name)[0], render_mode=mode)
+    assert env.metadata["render_modes"] == list(RENDER_MODES)
+    check_env(env.unwrapped)

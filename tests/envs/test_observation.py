@@ -1,13 +1,15 @@
-"""Features by hand, padding and masks."""
+"""Observations, and how a state is drawn."""
 
 from dataclasses import replace
 
 import numpy as np
 import pytest
 from reference.small_rings import ring_problem
+from reference.step_problems import step_problem
 
-from go_rl.core import OpKind
+from go_rl.core import EnvironmentUseError, OpKind
 from go_rl.envs import EDGE_FEATURES, NODE_FEATURES, PlanEnv
+from go_rl.envs.rendering import bar_shares
 
 DIAMOND = [(0, 1), (0, 2), (1, 3), (2, 3)]
 
@@ -68,3 +70,43 @@ def test_graph_form_holds_the_same_without_padding():
     assert (observed.edges == padded["edges"][:4]).all()
     assert (observed.edge_links == padded["links"][:4]).all()
     assert observed.edges.shape == (4, len(EDGE_FEATURES))
+
+
+PAIRS = step_problem([1.0] * 4, [(0, 2, 1.0), (1, 3, 1.0)], 2, decisions=("placement",))
+"""Two independent pairs on two devices."""
+
+
+def test_the_text_counts_nodes_and_seconds_of_each_device():
+    env = PlanEnv(problem=PAIRS, objective="makespan", render_mode="ansi")
+    env.reset(seed=0)
+    assert env.render().splitlines()[-1] == "open: 4 of 4 nodes"
+    for device in (0, 1, 1):
+        env.step(device)
+    title, first, second, end = env.render().splitlines()
+    assert "next is node 3" in title
+    assert first.split() == ["0", "#" * 15, "1", "nodes", "1", "s"]
+    assert second.split() == ["1", "#" * 30, "2", "nodes", "2", "s"]
+    assert end == "open: 1 of 4 nodes"
+    info = env.step(0)[-1]
+    title, *_, end = env.render().splitlines()
+    times = info["reference_seconds"] / info["seconds"]
+    assert f"{times:.3g} times as fast as the reference plan" in title
+    assert end == "open: 0 of 4 nodes"
+
+
+def test_wrong_modes_and_order():
+    fields = {"problem": PAIRS, "objective": "makespan"}
+    with pytest.raises(EnvironmentUseError, match=r"'ascii'; did you mean 'ansi'\?.*'rgb_array'"):
+        PlanEnv(render_mode="ascii", **fields)
+    with pytest.raises(EnvironmentUseError, match=r"render\(\) needs .* render_mode="):
+        PlanEnv(**fields).render()
+    with pytest.raises(EnvironmentUseError, match=r"call reset\(\) before render\(\)"):
+        PlanEnv(render_mode="ansi", **fields).render()
+
+
+@pytest.mark.parametrize(
+    ("loads", "shares"),
+    [([1.0, 4.0, 0.0], [0.25, 1.0, 0.0]), ([0.0, 0.0], [0.0, 0.0]), ([np.inf, 2.0], [1.0, 0.0])],
+)
+def test_bars_are_shares_of_the_longest_also_where_a_device_never_ends(loads, shares):
+    assert bar_shares(np.array(loads)).tolist() == shares

@@ -30,7 +30,7 @@ def play(env, actions) -> tuple[float, dict]:
     """The reward and info of the step that ends the episode."""
     env.reset(seed=0)
     for action in actions:
-        _, reward, terminated, truncated, info = env.step(action)
+        _, reward, terminated, truncated, info = env.step(np.array(action))
         assert not truncated
         if terminated:
             return reward, info

@@ -1,25 +1,26 @@
-"""What scripts of results inherit: rows that are kept, tables by declared columns, the page."""
+"""Experiments, their results, and long runs."""
 
-from __future__ import annotations
-
+import re
+import shlex
 import sys
+import time
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Annotated
 
 import numpy as np
 import pytest
+from graphs.readers.onnx_models import parsed
 
 from experiments.__main__ import names, script_of
 from experiments.experiment import Experiment
+from experiments.learning import long_runs
 from experiments.page_text import Column
+from experiments.readers.foreign_models import page, read_as_advised, row_of
 from experiments.rows import grouped, rows_table
-from experiments.statistics import (
-    family_means,
-    geometric_mean,
-    ratio_of,
-    with_error,
-    with_range,
-)
+from experiments.statistics import family_means, geometric_mean, ratio_of, with_error, with_range
+from go_rl.cli.commands.train.policy import TrainOptions
+from go_rl.cli.parsing.parse import parse
 
 
 @dataclass(frozen=True)
@@ -96,3 +97,115 @@ def test_a_script_is_found_by_its_name():
     assert script_of("learning.generated_graphs").__name__ == "GeneratedGraphs"
     with pytest.raises(SystemExit, match=r"did you mean 'partition.ring_quality'"):
         script_of("partition.ring_qualty")
+
+
+ROOT = Path(__file__).parents[2]
+RESULTS = ROOT / "experiments" / "results"
+PAGES = sorted(RESULTS.glob("*.md"))
+COMMAND = re.compile(r"Made by `(?:python -m experiments[. ]([\w.]+)[^`]*|make ([\w-]+))`")
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_a_page_names_the_script_that_makes_it(page):
+    found = COMMAND.search(page.read_text(encoding="utf-8"))
+    assert found is not None
+    module, target = found.groups()
+    if module:
+        assert (ROOT / "experiments" / f"{module.replace('.', '/')}.py").is_file()
+    else:
+        assert f"\n{target}:" in (ROOT / "Makefile").read_text(encoding="utf-8")
+
+
+def test_every_row_of_the_results_names_a_page_that_exists():
+    documents = sorted((ROOT / "docs" / "results").glob("*.md"))
+    text = "\n".join(document.read_text(encoding="utf-8") for document in documents)
+    rows = re.findall(r"^\|.*\| `(\w+)` \|$", text, re.M)
+    assert len(rows) > 30
+    assert set(rows) <= {page.stem for page in PAGES}
+    assert {page.stem for page in PAGES} - set(rows) == set()
+
+
+def test_the_list_names_each_run_once_and_commands_that_exist():
+    runs = long_runs.listed()
+    assert len({run.name for run in runs}) == len(runs)
+    for run in runs:
+        program, *words = shlex.split(run.command)
+        assert run.core_hours > 0
+        if program == "python":
+            assert words[:2] == ["-m", "experiments"]
+            assert words[2] in names()
+        else:
+            assert program == "go-rl"
+            assert words[0] in ("train", "measure")
+            _, options = parse(words)
+            assert f"experiments/learning/runs/{run.name}" in run.command
+            if words[:2] == ["train", "policy"]:
+                assert isinstance(options, TrainOptions)
+                assert options.chosen.name
+                assert options.out == f"experiments/learning/runs/{run.name}"
+
+
+@pytest.fixture
+def list_of_two(tmp_path, monkeypatch):
+    """A run that ends, and one that fails; the session of the tests keeps its priority."""
+    monkeypatch.setattr(long_runs, "RUNS", tmp_path / "runs")
+    monkeypatch.setattr(long_runs, "KEEP_EVERY", 0.05)
+    monkeypatch.setattr(long_runs, "_step_back", lambda: None)
+    runs = [
+        long_runs.LongRun("ends", 'python -c "import time; time.sleep(0.3)"', 1.0, "nothing"),
+        long_runs.LongRun("fails", 'python -c "raise SystemExit(3)"', 1.0, "nothing"),
+    ]
+    monkeypatch.setattr(long_runs, "listed", lambda: runs)
+    return tmp_path / "runs"
+
+
+def test_what_ends_is_marked_and_what_fails_is_tried_again(list_of_two, capfd):
+    assert long_runs.work() == 0
+    assert (list_of_two / "ends.done").exists()
+    assert not (list_of_two / "fails.done").exists()
+    assert "ends" in (list_of_two / "spent.json").read_text()
+    before = time.perf_counter()
+    long_runs.work()
+    assert time.perf_counter() - before < 10
+    said = capfd.readouterr().out
+    assert said.count("== ends: ended") == 1
+    assert said.count("== fails: ended with 3") == 2
+
+
+def test_the_state_of_each_run_is_told(list_of_two, capsys, monkeypatch, tmp_path):
+    monkeypatch.setattr(long_runs, "WORK", tmp_path / "work")
+    long_runs.work()
+    assert long_runs.status() == 0
+    shown = capsys.readouterr().out
+    assert "ends                 done" in shown
+    assert "no worker" in shown
+    assert long_runs._signal(long_runs.signal.SIGSTOP, "paused") == 1
+
+
+def write(path, text):
+    path.write_bytes(parsed(text, domains=["own"]).SerializeToString())
+    return path
+
+
+def test_the_advice_is_followed_until_the_model_is_read(tmp_path):
+    reading = read_as_advised(
+        write(tmp_path / "m.onnx", "(float[n,3] x) => (y) { y = own.Twist(x) }")
+    )
+    assert reading.graph is not None
+    assert reading.options == ("--dim n=2", "--unknown bytes")
+    assert len(reading.refusals) == 2
+    row = row_of("m", reading, None)
+    assert (row.outcome, row.nodes, row.mflop) == ("read", 2, 0.0)
+    assert "own.Twist" in row.notes
+
+
+def test_a_derived_model_is_compared_with_its_source(tmp_path):
+    texts = {"both": "z = Relu(x) y = Neg(z)", "one": "y = Relu(x)"}
+    both, one = (
+        read_as_advised(write(tmp_path / f"{name}.onnx", f"(float[2,3] x) => (y) {{ {text} }}"))
+        for name, text in texts.items()
+    )
+    row = row_of("transformers_bert_script_fused", one, both.graph)
+    assert (row.source, row.flop_ratio) == ("transformers_bert_script", 0.5)
+    assert "| 0.500 |" in page([row], {"other": "ValueError: no"})
+    assert "- other: ValueError: no" in page([row], {"other": "ValueError: no"})

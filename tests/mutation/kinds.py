@@ -20,7 +20,7 @@ from .mutate_onnx import mutate_onnx
 from .mutate_pt2 import PT2_DIMS, mutate_pt2, pt2_seeds
 from .mutate_text import mutate_text
 from .onnx_seeds import DIMS, MODELS
-from .values import Rng, broken_bytes, integer, pick
+from .values import Rng, broken_bytes, extreme, integer, pick
 
 TEXTS = Path(__file__).parent / "texts"
 PIPEDREAM = """\
@@ -194,7 +194,7 @@ def _plan() -> dict[str, Any]:
 
 
 def record_plan() -> None:
-    """Write the plan anew, when the layout of plans has changed: ``python -m mutation record``."""
+    """Write the plan anew, when the layout of plans has changed: ``python -m mutation``."""
     from go_rl import optimize
 
     result = optimize(
@@ -255,7 +255,7 @@ BYTECODE = ("module.bc", "portable.bc", "exported.jax")
 
 
 def record_bytecode() -> None:
-    """Write `BYTECODE` anew: ``python -m mutation record``.
+    """Write `BYTECODE` anew: ``python -m mutation``.
 
     A process that has used MLIR cannot serve the forks in which mutants are tried.
     """
@@ -306,8 +306,17 @@ def _gguf(rng: Rng) -> bytes:
     return broken_bytes(data, rng) if rng.random() < 0.5 else data
 
 
+EXTRA = (
+    "architectures", "attention_bias", "dtype", "head_dim", "hidden_act", "id2label",
+    "layer_types", "mlp_only_layers", "moe_layer_freq", "partial_rotary_factor", "rotary_pct",
+    "sliding_window", "sliding_window_pattern", "tie_word_embeddings", "use_parallel_residual",
+    "use_sliding_window",
+)  # fmt: skip
+"""Fields that a configuration may have besides those of its seed."""
+
+
 def _configuration(rng: Rng) -> bytes:
-    """Of every family; of some the text and the tower, or quantised."""
+    """Of every family; of some the text and the tower, or quantised, or with another field."""
     from go_rl.graphs.readers.hf.families.known import FAMILIES
     from go_rl.graphs.readers.hf.vision.multimodal import MULTIMODAL
 
@@ -315,6 +324,8 @@ def _configuration(rng: Rng) -> bytes:
     fields = {"model_type": kind, **SMALL, **(SMALL_PARTS if kind in MULTIMODAL else {})}
     if rng.random() < 0.3:
         fields["quantization_config"] = pick(rng, SMALL_QUANTISED)
+    if rng.random() < 0.5:
+        fields[pick(rng, EXTRA)] = extreme(rng)
     return mutate_json(fields, rng)
 
 

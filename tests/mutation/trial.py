@@ -115,12 +115,6 @@ def run_mutants(kind: str, start: int, count: int, leftovers: bool = False) -> l
     return [f for i in range(start, start + count) for f in _try(kind, i, leftovers)]
 
 
-def told(kind: str, leftovers: bool, number: int) -> str | None:
-    """Return how a mutant broke the contract, as a trial of a `Suite` does; None: it did not."""
-    found = run_mutants(kind, number, 1, leftovers)
-    return f"{found[0].outcome.value}: {found[0].detail}" if found else None
-
-
 def _try(kind: str, number: int, leftovers: bool) -> list[Failure]:
     data = mutant(kind, number)
     outcome, detail = trial(kind, data, forked=True)

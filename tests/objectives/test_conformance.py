@@ -1,12 +1,7 @@
 """Every optimizer of the hardware under the one conformance suite."""
 
 import pytest
-from objectives.conformance import (
-    SAMPLES,
-    OptimizerConformance,
-    RingConformance,
-    under_test,
-)
+from objectives.conformance import SAMPLES, OptimizerConformance, RingConformance, under_test
 
 from go_rl.compare.portfolio import METHODS
 from go_rl.core import Budget, Objective, Optimizer, Problem, SearchError
@@ -65,7 +60,7 @@ class TestOnLatency(OptimizerConformance):
 
 def test_every_method_of_the_portfolio_is_here():
     here = {each.name for each in (*ON_THE_RING, *ON_MAX_LOAD, *ON_LATENCY, TestExact.optimizer)}
-    # What learns is held to the same suite in tests/policy/learn/test_learned_conformance.py.
+    # What learns is held to the same suite in tests/policy/learn/test_learned_search.py.
     learned = {"policy", "order-policy", "finetuned"}
     assert (
         here

@@ -1,7 +1,11 @@
-"""Stages run in this process, one after the other: a process for each takes a second to start."""
+"""Plans with nodes on given devices, and stages run in this process, one after the other: a process
+for each takes a second to start."""
 
 from pathlib import Path
+from typing import Any
 
+import go_rl
+from go_rl.core import Plan
 from go_rl.plans.pipeline.model_inputs import model_inputs
 from go_rl.plans.pipeline.sessions import open_session
 from go_rl.plans.pipeline.whole_model import OutputError, WholeModel
@@ -21,3 +25,14 @@ def output_errors(
         made |= session.run(made)
     whole = WholeModel(folder / manifest.model, manifest, arrays, 1, as_written=False)
     return list(whole.compare(made))
+
+
+def plan_of(model: Any, fixed: dict, objective: str = "makespan", hardware: str = "p100x2",
+            **options: Any) -> Plan:  # fmt: skip
+    """A plan with nodes on devices of their own."""
+    if objective == "makespan":
+        options |= {"decide": "placement", "method": "default"}
+    return go_rl.optimize(
+        model, hardware=hardware, objective=objective, samples=2, fixed=fixed,
+        **{"method": "greedy", **options},
+    ).best  # fmt: skip

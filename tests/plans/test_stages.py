@@ -6,14 +6,15 @@ import signal
 import subprocess
 import sys
 import time
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
 import onnx
 import pytest
-from onnx import TensorProto, helper, numpy_helper
-from plans.stages_here import output_errors
+from graphs.readers.onnx_models import array, parsed
+from plans.stages_here import output_errors, plan_of
 
 import go_rl
 from go_rl.api.load import save_graph
@@ -23,48 +24,18 @@ from go_rl.plans.stages.manifest import read_manifest
 
 pytest.importorskip("onnxruntime", reason="stages are run by onnxruntime")
 QUICK = PipelineConfig(samples=2, warm_up=0)
-OPSET = helper.make_opsetid("", 21)
-
-
-def _value(name, shape=("batch", 8), element=TensorProto.FLOAT):
-    return helper.make_tensor_value_info(name, element, shape)
-
-
-def _weight(name, *shape):
-    numbers = np.random.default_rng(len(name)).standard_normal(shape).astype(np.float32)
-    return numpy_helper.from_array(numbers, name)
-
-
-def _saved(path, nodes, weights=(), inputs=("x",), outputs=("y",)):
-    graph = helper.make_graph(
-        nodes, "g", [_value(n) if isinstance(n, str) else n for n in inputs],
-        [_value(n) if isinstance(n, str) else n for n in outputs], list(weights),
-    )  # fmt: skip
-    onnx.save(helper.make_model(graph, opset_imports=[OPSET], ir_version=10), path)
-    return path
-
-
-def _node(op, reads, makes, name=None, **attributes):
-    makes = [makes] if isinstance(makes, str) else makes
-    return helper.make_node(op, reads, makes, name=name or makes[0], **attributes)
+_plan = partial(plan_of, dims={"batch": 4})
 
 
 def _chain(path):
     """x → a → b → c → y, each a product."""
-    names = ["x", "a", "b", "c", "y"]
-    nodes = [
-        _node("MatMul", [u, f"w{v}"], v) for u, v in pairwise(names)
-    ]  # fmt: skip
-    return _saved(path, nodes, [_weight(f"w{v}", 8, 8) for v in names[1:]])
-
-
-def _plan(model, devices, objective="makespan", hardware="p100x2", **options):
-    """A plan with nodes on devices of their own."""
-    decide = {"decide": "placement"} if objective == "makespan" else {}
-    return go_rl.optimize(
-        model, hardware=hardware, objective=objective, dims={"batch": 4}, samples=2, fixed=devices,
-        method="default" if objective == "makespan" else "greedy", **decide, **options,
-    ).best  # fmt: skip
+    products = [f"[{v}] {v} = MatMul({u}, w{v})" for u, v in pairwise("xabcy")]
+    weights = [
+        array(f"w{v}", np.random.default_rng(ord(v)).standard_normal((8, 8))) for v in "abcy"
+    ]
+    text = f"(float[batch,8] x) => (float[batch,8] y) {{ {' '.join(products)} }}"
+    onnx.save(parsed(text, *weights), path)
+    return path
 
 
 def test_weights_that_cannot_be_read_are_named(tmp_path):
@@ -167,7 +138,8 @@ def test_what_cannot_be_exported_is_refused_and_nothing_is_written(tmp_path):
     model, plan, folder = _exported(tmp_path)
     with pytest.raises(PlanError, match="is there already; name a new or empty folder"):
         go_rl.export_stages(plan, model, folder)
-    other = _saved(tmp_path / "o.onnx", [_node("Relu", ["x"], "y")])
+    other = tmp_path / "o.onnx"
+    onnx.save(parsed("(float[batch,8] x) => (float[batch,8] y) { y = Relu(x) }"), other)
     with pytest.raises(PlanError, match="the plan is for another graph"):
         go_rl.export_stages(plan, other, tmp_path / "t")
     with pytest.raises(PlanError, match="stages are written of ONNX files"):

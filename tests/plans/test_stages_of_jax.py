@@ -6,6 +6,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from plans.stages_here import plan_of
 
 import go_rl
 from go_rl.cli.main import main
@@ -43,15 +44,6 @@ def _forward(weights, x):
     return x
 
 
-def _plan(graph, devices, objective="makespan", hardware="p100x2", **options):
-    """A plan with nodes on devices of their own."""
-    decide = {"decide": "placement"} if objective == "makespan" else {}
-    return go_rl.optimize(
-        graph, hardware=hardware, objective=objective, samples=2, fixed=devices,
-        method="default" if objective == "makespan" else "greedy", **decide, **options,
-    ).best  # fmt: skip
-
-
 def _alternating(graph, step):
     """Devices of the nodes with work, in runs of ``step``."""
     worked = [name for name, kind in zip(graph.names, graph.kind, strict=True)
@@ -65,7 +57,7 @@ ARGS = (_weights(), np.ones((2, WIDTH), np.float32))
 @pytest.mark.parametrize(("step", "devices"), [(4, [0, 1]), (100, [0])])
 def test_a_device_has_one_stage_where_devices_take_turns(tmp_path, step, devices):
     graph = go_rl.trace(_forward, *ARGS)
-    plan = _plan(graph, _alternating(graph, step))
+    plan = plan_of(graph, _alternating(graph, step))
     manifest = go_rl.export_stages(plan, _forward, tmp_path / "s", args=ARGS)
     assert [stage.device for stage in manifest.stages] == devices
 
@@ -80,7 +72,7 @@ def test_a_ring_with_copies_has_seconds_by_stage(tmp_path):
     graph = go_rl.trace(forward, *ARGS)
     half = graph.num_nodes // 2
     fixed = {str(name): int(i > half) for i, name in enumerate(graph.names)}
-    plan = _plan(graph, fixed, "ring", "ring2")
+    plan = plan_of(graph, fixed, "ring", "ring2")
     manifest = go_rl.export_stages(plan, forward, tmp_path / "s", args=ARGS)
     assert [stage.predicted_seconds for stage in manifest.stages] == pytest.approx(
         plan.evaluation.device_seconds.tolist()
@@ -112,7 +104,7 @@ def test_a_function_by_name_its_training_iteration_and_drawn_weights(tmp_path, m
 
 def test_what_cannot_be_cut_is_refused_and_nothing_is_written(tmp_path):
     graph = go_rl.trace(_forward, *ARGS)
-    plan = _plan(graph, _alternating(graph, 4))
+    plan = plan_of(graph, _alternating(graph, 4))
     with pytest.raises(PlanError, match="the plan is for another graph"):
         go_rl.export_stages(plan, lambda w, x: _forward(w, x) + 1, tmp_path / "s", args=ARGS)
 
@@ -121,7 +113,7 @@ def test_what_cannot_be_cut_is_refused_and_nothing_is_written(tmp_path):
 
     args = (jax.random.key(0), np.ones(4, np.float32))
     graph = go_rl.trace(noisy, *args)
-    plan = _plan(graph, {str(graph.names[-1]): 1})
+    plan = plan_of(graph, {str(graph.names[-1]): 1})
     with pytest.raises(ReadError, match=r"a random key, which is no plain array; .*key_data"):
         go_rl.export_stages(plan, noisy, tmp_path / "s", args=args)
     assert not list(tmp_path.iterdir())

@@ -4,6 +4,7 @@ import warnings
 
 import numpy as np
 import pytest
+from plans.stages_here import plan_of
 
 import go_rl
 from go_rl.core import MissingDependencyError, PlanError, ReadError
@@ -40,17 +41,9 @@ def _saved(module, args, path, **options):
     return path
 
 
-def _plan(model, fixed, objective="makespan", hardware="p100x2", **options):
-    decide = {"decide": "placement"} if objective == "makespan" else {}
-    return go_rl.optimize(
-        model, hardware=hardware, objective=objective, samples=2, fixed=fixed,
-        method="default" if objective == "makespan" else "greedy", **decide, **options,
-    ).best  # fmt: skip
-
-
 def test_what_cannot_be_cut_is_refused_and_nothing_is_written(tmp_path):
     model = _saved(_Stateful(), (torch.zeros(2, 8),), tmp_path / "m.pt2")
-    plan = _plan(model, {"first/linear": 0, "second/linear_1": 1})
+    plan = plan_of(model, {"first/linear": 0, "second/linear_1": 1})
     with pytest.raises(ReadError, match="the program changes 'count'"):
         go_rl.export_stages(plan, model, tmp_path / "s")
     assert [path.name for path in tmp_path.iterdir()] == ["m.pt2"]
@@ -62,7 +55,7 @@ def test_a_training_iteration_and_a_module_without_a_name_are_refused(tmp_path, 
     )
     monkeypatch.chdir(tmp_path)
     graph = go_rl.load("nets.py:net", training="sgd")
-    plan = _plan(graph, {})
+    plan = plan_of(graph, {})
     with pytest.raises(PlanError, match="the plan is for a training iteration"):
         go_rl.export_stages(plan, "nets.py:net", tmp_path / "s", training="sgd")
     with pytest.raises(PlanError, match=r"exported by its name, such as 'file\.py:model'"):
@@ -71,7 +64,7 @@ def test_a_training_iteration_and_a_module_without_a_name_are_refused(tmp_path, 
 
 def test_a_missing_pytorch_is_named_with_its_cure(tmp_path, monkeypatch):
     model = _saved(_Half(), (torch.zeros(2, 8),), tmp_path / "m.pt2")
-    plan = _plan(model, {"first/linear": 0, "second/linear_1": 1})
+    plan = plan_of(model, {"first/linear": 0, "second/linear_1": 1})
     monkeypatch.setattr(any_model, "find_spec", lambda _: None)
     with pytest.raises(MissingDependencyError, match=r"pip install 'go_rl\[torch\]'"):
         go_rl.export_stages(plan, model, tmp_path / "s")
@@ -87,7 +80,7 @@ def test_shared_weights_are_in_each_stage_that_reads_them(tmp_path):
             return F.linear(torch.tanh(F.linear(x, self.table)), self.table)
 
     model = _saved(Tied(), (torch.zeros(2, 8),), tmp_path / "m.pt2")
-    plan = _plan(model, {"linear": 0, "linear_1": 1})
+    plan = plan_of(model, {"linear": 0, "linear_1": 1})
     manifest = go_rl.export_stages(plan, model, tmp_path / "s")
     assert [stage.weight_bytes for stage in manifest.stages] == [256.0, 256.0]
     x = torch.from_numpy(np.ones((2, 8), np.float32))

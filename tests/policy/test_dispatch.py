@@ -3,10 +3,9 @@
 from dataclasses import replace
 from functools import cache
 
-import jax
 import numpy as np
 import pytest
-from policy.tiny import TINY_DISPATCH
+from policy.tiny import TINY_DISPATCH, lively
 from reference.dispatch import PlainDispatch
 from reference.link_groups import with_random_links
 from reference.step_problems import random_edges, random_kinds, random_step, step_problem
@@ -35,13 +34,8 @@ from go_rl.verify.check_plan import check_plan
 
 
 @cache
-def agent(seed: int = 0) -> Agent:
-    """Random weights, so that every feature counts."""
-    untrained = new_agent(TINY_DISPATCH, seed)
-    leaves, tree = jax.tree.flatten(untrained.params)
-    rng = np.random.default_rng(seed)
-    moved = [np.asarray(x + 0.3 * rng.standard_normal(x.shape), np.float32) for x in leaves]
-    return untrained.having(jax.tree.unflatten(tree, moved))
+def agent() -> Agent:
+    return lively(TINY_DISPATCH)
 
 
 def problem(seed: int) -> Problem:

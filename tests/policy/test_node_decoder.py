@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from policy.tiny import TINY_NODES, drawn_plans
+from policy.tiny import TINY_NODES, drawn_plans, lively
 from reference.node_logits import device_log_probs, level_log_probs
 from reference.step_problems import random_step, step_problem
 from rounding import assert_rounded_alike
@@ -15,7 +15,7 @@ from go_rl.core import Budget, OpKind, Problem, Progress
 from go_rl.core.objective import DECISIONS
 from go_rl.objectives.common.incumbent import Incumbent, finish_plan
 from go_rl.objectives.makespan.workspace import MakespanWorkspace
-from go_rl.policy.agent import Agent, new_agent
+from go_rl.policy.agent import Agent
 from go_rl.policy.network import Policy
 from go_rl.policy.nodes.node_decoder import NodeActions
 from go_rl.policy.nodes.nodes_plans import NodesPlans, node_decisions
@@ -27,13 +27,8 @@ DEVICES, NOISE = 3, np.array([1.0, 1.0, 2.0, 0.0], np.float32)
 
 
 @cache
-def lively() -> Agent:
-    """Random weights everywhere, so that every input shows in the output."""
-    agent = new_agent(TINY_NODES, 0)
-    leaves, tree = jax.tree.flatten(agent.params)
-    rng = np.random.default_rng(1)
-    moved = [x + jnp.asarray(0.4 * rng.standard_normal(x.shape), jnp.float32) for x in leaves]
-    return Agent(TINY_NODES, jax.tree.unflatten(tree, moved))
+def agent_of_nodes() -> Agent:
+    return lively(TINY_NODES, 0.4)
 
 
 def lattice() -> Problem:
@@ -49,7 +44,7 @@ def lattice() -> Problem:
 @pytest.fixture(scope="module")
 def drawn():
     """An agent, a decoder, and four samples of every task, the last without noise."""
-    agent, decoder = lively(), NodesPlans(MakespanWorkspace(lattice()))
+    agent, decoder = agent_of_nodes(), NodesPlans(MakespanWorkspace(lattice()))
     return agent, decoder, drawn_plans(agent, decoder, NOISE, 7)
 
 
@@ -184,7 +179,7 @@ def test_plans_of_random_problems_are_legal():
         if problem.hardware.num_devices < 3 or workspace.infeasible or not decoder.units.num_units:
             continue
         plans = node_decisions(
-            decoder.workspace, decoder.units, drawn_plans(lively(), decoder, NOISE, seed)
+            decoder.workspace, decoder.units, drawn_plans(agent_of_nodes(), decoder, NOISE, seed)
         )
         for row in range(len(NOISE)):
             progress = Progress(Budget(samples=1), 1)

@@ -1,7 +1,5 @@
 """The orders policy of rings: prototypes first, plans as `OrderSearch` cuts them, training."""
 
-from pathlib import Path
-
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -102,7 +100,7 @@ def branches(width: int) -> OpGraph:
     return trace_jax(function, shapes, jax.ShapeDtypeStruct((4, width), jnp.float32))
 
 
-def test_training_makes_weights_that_are_read_again(tmp_path: Path):
+def test_training_makes_weights_that_are_read_again(tmp_path):
     graphs = []
     for width in (32, 48, 64):
         graphs.append(str(tmp_path / f"branches-{width}.npz"))
@@ -119,7 +117,7 @@ def test_training_makes_weights_that_are_read_again(tmp_path: Path):
     assert check_plan(plan, problem).ok
 
 
-def test_weights_of_orders_keep_their_form(tmp_path: Path):
+def test_weights_of_orders_keep_their_form(tmp_path):
     path = tmp_path / "mine.npz"
     save_weights(Weights(given(first_weights(4, 1)), "mine", {}), path)
     assert load_weights(path).agent.config == TINY_ORDERS

@@ -1,16 +1,18 @@
-"""Weights files: what is written is read; what is damaged is named."""
+"""Weights of policies, and those that are published."""
 
 import json
 
 import jax
 import numpy as np
 import pytest
-from policy.tiny import TINY, lively_agent
+from policy.tiny import TINY, equal, lattice, lively_agent
 
-from go_rl.core import CheckpointError, Objective, PolicyError
+from go_rl.core import Budget, CheckpointError, Objective, PolicyError
 from go_rl.graphs.readers.archive import MANIFEST
 from go_rl.policy.agent import new_agent
 from go_rl.policy.config import POLICIES, SHIPPED_NAMES
+from go_rl.policy.learn.fine_tune import FineTuned
+from go_rl.policy.policy_search import PolicySearch
 from go_rl.policy.weights import (
     SHIPPED,
     Weights,
@@ -55,8 +57,7 @@ def test_round_trip(written):
     found = load_weights(written)
     assert (found.name, found.card) == ("toy-1.0", CARD)
     assert found.agent.config == TINY
-    one, two = (jax.tree.leaves(a.params) for a in (lively_agent(), found.agent))
-    assert all(np.array_equal(a, b) for a, b in zip(one, two, strict=True))
+    assert equal(found.agent.params, lively_agent().params)
     assert jax.tree.structure(found.agent.params) == jax.tree.structure(lively_agent().params)
 
 
@@ -176,3 +177,19 @@ def test_a_policy_that_does_not_exist_is_refused(copy, policy, said):
         CheckpointError, match=f"policy {said} must be one of ring, orders, nodes, disp"
     ):
         load_weights(copy)
+
+
+@pytest.mark.slow
+def test_it_plans_and_learns():
+    problem, budget = lattice(), Budget(samples=20)
+    search = PolicySearch(lively_agent(), "sample-nodes")
+    assert search.optimize(problem, budget, 0).evaluation.status.ok
+    learner = FineTuned(lively_agent(), solver="sample-nodes", samples=40)
+    plan, after = learner.learn(problem, budget, 0)
+    assert plan.evaluation.status.ok
+    assert not equal(after.params, lively_agent().params)
+
+
+def test_an_unknown_solver_mode_is_named():
+    with pytest.raises(PolicyError, match=r"solver must be one of .*sample-nodes"):
+        PolicySearch(solver="sample-node")

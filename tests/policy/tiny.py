@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -23,6 +24,7 @@ from go_rl.policy.config import (
     DispatchPolicyConfig,
     NodesPolicyConfig,
     OrdersPolicyConfig,
+    PolicyConfig,
     RingPolicyConfig,
 )
 from go_rl.policy.dispatch.dispatch_plans import DispatchPlans
@@ -72,13 +74,27 @@ def two_chains() -> DispatchPlans:
     return DispatchPlans(MakespanWorkspace(problem))
 
 
+def lively(config: PolicyConfig, spread: float = 0.3) -> Agent:
+    """Random weights everywhere, so that every input shows in the output."""
+    agent = new_agent(config, 0)
+    leaves, tree = jax.tree.flatten(agent.params)
+    rng = np.random.default_rng(1)
+    moved = [x + jnp.asarray(spread * rng.standard_normal(x.shape), jnp.float32) for x in leaves]
+    return agent.having(jax.tree.unflatten(tree, moved))
+
+
 @cache
 def lively_agent() -> Agent:
-    """Random weights everywhere, so that every input shows in the output."""
-    leaves, tree = jax.tree.flatten(tiny_agent().params)
-    rng = np.random.default_rng(1)
-    moved = [x + jnp.asarray(0.3 * rng.standard_normal(x.shape), jnp.float32) for x in leaves]
-    return Agent(TINY, jax.tree.unflatten(tree, moved))
+    """A policy of the ring."""
+    return lively(TINY)
+
+
+def equal(one: Any, two: Any) -> bool:
+    """Whether two trees of arrays are the same, bit for bit."""
+    one, two = jax.tree.leaves(one), jax.tree.leaves(two)
+    return len(one) == len(two) and all(
+        np.asarray(a).tobytes() == np.asarray(b).tobytes() for a, b in zip(one, two, strict=True)
+    )
 
 
 def chain(nodes: int = 8, chips: int = 4, **options) -> Problem:

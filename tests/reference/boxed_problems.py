@@ -1,8 +1,9 @@
 """Small random problems for max-load and latency: any mix of devices, classes, pins and memory."""
 
 import numpy as np
+from reference.problem_with import problem_with
 
-from go_rl.core import FREE, Device, Hardware, Links, Objective, OpKind, Problem, Topology, rule_set
+from go_rl.core import FREE, Device, Hardware, Links, Objective, OpKind, Problem, Topology
 from go_rl.graphs.readers.graph_builder import GraphBuilder, Node
 
 
@@ -17,22 +18,11 @@ def random_problem(seed: int, objective: Objective, nodes: int, devices: int) ->
     graph = _graph(rng, nodes)
     size = rng.integers(0, 6, nodes).astype(float)
     fixed = {int(rng.integers(nodes)): int(rng.integers(devices))} if rng.random() < 0.15 else {}
-    return Problem(
-        graph=graph,
-        hardware=hardware,
-        objective=objective,
-        rules=rule_set("default"),
-        seconds=seconds,
-        cost_model="profiled",
-        output_bytes=np.zeros(nodes),
-        weight_bytes=size,
-        tied_bytes=np.zeros(0),
-        streamed_bytes=np.zeros(nodes),
+    return problem_with(
+        graph, hardware, objective, seconds, weight_bytes=size, fixed=fixed,
         edge_bytes=np.zeros(graph.num_edges),
-        transfer_seconds=rng.integers(0, 5, nodes).astype(float),
-        memory=bool(rng.random() < 0.6),
-        fixed=fixed,
-    )
+        transfer_seconds=rng.integers(0, 5, nodes).astype(float), memory=bool(rng.random() < 0.6),
+    )  # fmt: skip
 
 
 def _hardware_of(rng: np.random.Generator, devices: int) -> Hardware:

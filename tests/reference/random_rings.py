@@ -4,6 +4,7 @@ from dataclasses import replace
 from functools import lru_cache
 
 import numpy as np
+from reference.problem_with import problem_with
 
 from go_rl.core import (
     FREE,
@@ -46,23 +47,11 @@ def random_ring(seed: int, most_nodes: int = 7, most_chips: int = 4) -> Problem:
         tuple(Device("tile", 1.0, room + float(rng.integers(0, UNIT)), 1.0) for _ in range(chips)),
         Links(Topology.RING, 4.0, float(rng.integers(0, 2))),
     )
-    return Problem(
-        graph=graph,
-        hardware=hardware,
-        objective=Objective.RING,
-        rules=RULES[int(rng.integers(len(RULES)))],
-        seconds=seconds[None],
-        cost_model="profiled",
-        output_bytes=np.zeros(nodes),
-        weight_bytes=weights.astype(np.float64),
-        tied_bytes=tied,
-        streamed_bytes=np.zeros(nodes),
-        edge_bytes=graph.edge_bytes,
-        transfer_seconds=np.zeros(nodes),
-        memory=bool(rng.random() < 0.6),
-        all_chips=all_chips,
-        fixed={int(n): int(rng.integers(chips)) for n in pins},
-    )
+    return problem_with(
+        graph, hardware, Objective.RING, seconds[None], tied_bytes=tied, all_chips=all_chips,
+        weight_bytes=weights.astype(np.float64), rules=RULES[int(rng.integers(len(RULES)))],
+        memory=bool(rng.random() < 0.6), fixed={int(n): int(rng.integers(chips)) for n in pins},
+    )  # fmt: skip
 
 
 @lru_cache(maxsize=64)

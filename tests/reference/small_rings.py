@@ -3,6 +3,7 @@
 import itertools
 
 import numpy as np
+from reference.problem_with import problem_with
 
 from go_rl.core import FREE, Device, Hardware, Links, Objective, OpKind, Problem, Topology, rule_set
 from go_rl.graphs.readers.graph_builder import GraphBuilder, Node
@@ -28,21 +29,12 @@ def ring_problem(
         builder.add_edge(u, v, 1.0)
     graph = builder.build()
     chip = Device("tiny", 1.0, memory_bytes, 1.0)
-    return Problem(
-        graph=graph,
-        hardware=Hardware("tiny-ring", (chip,) * chips, Links(Topology.RING, 1.0)),
-        objective=Objective.RING,
-        rules=rule_set(rules),
-        seconds=np.array([options.pop("seconds", [1.0] * nodes)], np.float64),
-        cost_model="profiled",
-        output_bytes=np.zeros(nodes),
-        weight_bytes=np.array(weights or [0.0] * nodes),
-        tied_bytes=np.zeros(0),
-        streamed_bytes=np.zeros(nodes),
-        edge_bytes=np.full(graph.num_edges, options.pop("edge_bytes", 1e-3)),
-        transfer_seconds=np.zeros(nodes),
-        **options,
-    )
+    seconds = np.array([options.pop("seconds", [1.0] * nodes)], np.float64)
+    options["edge_bytes"] = np.full(graph.num_edges, options.get("edge_bytes", 1e-3))
+    return problem_with(
+        graph, Hardware("tiny-ring", (chip,) * chips, Links(Topology.RING, 1.0)), Objective.RING,
+        seconds, rules=rule_set(rules), weight_bytes=np.array(weights or [0.0] * nodes), **options,
+    )  # fmt: skip
 
 
 def random_ring(seed: int, rules: str = "strict") -> Problem:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from reference.problem_with import problem_with
 
 from go_rl.core import (
     FREE,
@@ -17,7 +18,6 @@ from go_rl.core import (
     OpKind,
     Problem,
     Topology,
-    rule_set,
 )
 from go_rl.core.decisions import Decisions
 from go_rl.graphs.cutting.fusion import Fuser
@@ -68,28 +68,17 @@ def step_problem(
     kinds = [Device(f"kind{k}", 1.0, room or 1e9, 1.0, engines=engines) for k in range(len(table))]
     chips = options.pop("chips", [kinds[min(d, len(kinds) - 1)] for d in range(devices)])
     links = Links(Topology.FULL, options.pop("bandwidth", 1.0), options.pop("latency", 0.0))
-    count = graph.num_nodes
-    gap, made = options.pop("gap", None), options.pop("output_bytes", [0.0] * count)
+    gap, made = options.pop("gap", None), options.pop("output_bytes", [0.0] * graph.num_nodes)
     settings: dict[str, Any] = {
         "memory": room is not None,
+        "output_bytes": np.array(made, np.float64),
         "kernels": Summed(table),
         "gap_seconds": None if gap is None else np.array(gap, np.float64),
     }
-    return Problem(
-        graph=graph,
-        hardware=Hardware("boxes", tuple(chips), links),
-        objective=Objective.MAKESPAN,
-        rules=rule_set("default"),
-        seconds=table,
-        cost_model="profiled",
-        output_bytes=np.array(made, np.float64),
-        weight_bytes=graph.weight_bytes,
-        tied_bytes=graph.tied_bytes,
-        streamed_bytes=np.zeros(count),
-        edge_bytes=graph.edge_bytes,
-        transfer_seconds=np.zeros(count),
+    return problem_with(
+        graph, Hardware("boxes", tuple(chips), links), Objective.MAKESPAN, table,
         **{**settings, **options},
-    )
+    )  # fmt: skip
 
 
 def graph_of(nodes: int, edges: Sequence[Edge], options: dict[str, Any]) -> OpGraph:

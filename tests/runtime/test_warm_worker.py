@@ -38,12 +38,6 @@ def runs(pid: int) -> bool:
         return False
 
 
-def ended(pid: int) -> bool:
-    """Whether a child has ended with all its threads; a process whose first thread is gone may
-    still be ending the others."""
-    return os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
-
-
 def test_calls_are_answered_by_one_other_process_that_stays_warm():
     with WarmWorker("worker_functions:nth_call") as worker:
         answers = [worker.call(None, LONG) for _ in range(3)]

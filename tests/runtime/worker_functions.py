@@ -40,11 +40,3 @@ def act(order: tuple[str, float]) -> object:
 def hang(seconds: float) -> None:
     """Sleep in compiled code that holds the interpreter lock."""
     ctypes.PyDLL(None).sleep(int(seconds))
-
-
-def write_process_and_hang(path: str) -> None:
-    """Say who is about to hang, with a process of its own."""
-    with subprocess.Popen(["sleep", "60"]) as child, open(path, "w") as file:
-        file.write(f"{os.getpid()} {child.pid}\n")
-        file.flush()
-        hang(60)

@@ -26,10 +26,7 @@ MAKE = {
         space, seed, EvolutionConfig(model=MODEL), prior
     ),
     "chameleon": lambda space, seed, prior=None: chameleon(
-        space,
-        seed,
-        ChameleonConfig(effort=16, hidden=8, model=MODEL),
-        prior,
+        space, seed, ChameleonConfig(effort=16, hidden=8, model=MODEL), prior
     ),
     "random": lambda space, seed: RandomCandidates(space, seed),
 }

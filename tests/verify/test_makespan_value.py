@@ -1,29 +1,15 @@
 """The checker's own replay, by hand, and its verdicts on plans for the makespan objective."""
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 from reference.step_problems import step_problem
+from small_problems import build_plan
 
-from go_rl.core import (
-    Engine,
-    Evaluation,
-    GoRLError,
-    OpKind,
-    Plan,
-    PlanError,
-    Problem,
-    ProblemError,
-    Status,
-    plan_for,
-)
+from go_rl.core import Engine, GoRLError, OpKind, Plan, PlanError, Problem, Status
 from go_rl.verify.check_plan import check_plan
-from go_rl.verify.figures import plan_figures
-from go_rl.verify.kernel_rules import legal_kernels
 from go_rl.verify.makespan_value import Replayed, replayed
-from go_rl.verify.rules import legal
 
 ELEMENTWISE, OTHER, INPUT = OpKind.ELEMENTWISE, OpKind.OTHER, OpKind.INPUT
 FORK = [(0, 1, 2.0), (0, 2, 2.0), (1, 3, 1.0), (2, 3, 3.0)]
@@ -37,36 +23,6 @@ def checked(problem: Problem, device, priority=None, group=None) -> Replayed:
 def fork(**options: Any) -> Problem:
     """0 (1 s) feeds 1 (4 s) and 2 (2 s), which feed 3 (1 s)."""
     return step_problem([1.0, 4.0, 2.0, 1.0], FORK, 2, **options)
-
-
-def evaluation_of(problem: Problem, device, value: float, **fields: Any) -> Evaluation:
-    """The checker's own figures beside any value; zeros for what breaks a rule."""
-    zeros, home = np.zeros(problem.hardware.num_devices), np.array(device, np.int16)
-    priority, group = fields.get("priority"), fields.get("fusion_group")
-    try:
-        broken = legal(problem, home, {}) or legal_kernels(problem, home, priority, group)
-    except GoRLError:
-        broken = True
-    if broken:
-        return Evaluation(Status.OK, value, *[zeros] * 6)
-    step = replayed(problem, home, priority, group)
-    figures = {
-        k: np.array(v, float) for k, v in vars(plan_figures(problem, home, {}, step)).items()
-    }
-    return Evaluation(Status.OK, value, **figures)
-
-
-def plan_of(problem: Problem, device, value: float, **fields: Any) -> Plan:
-    settings: dict[str, Any] = {
-        "replicas": {},
-        "evaluation": evaluation_of(problem, device, value, **fields),
-        "bound": 0.0,
-        "optimizer": "by-hand",
-        "seed": 0,
-        "samples": 1,
-        "wall_seconds": 0.0,
-    }
-    return plan_for(problem, device=np.array(device, np.int16), **{**settings, **fields})
 
 
 def test_a_fork_by_hand():
@@ -95,7 +51,7 @@ def test_a_kernel_by_hand():
 
 
 def test_an_honest_plan_is_accepted():
-    verdict = check_plan(plan_of(fork(), [0, 0, 1, 0], 9.0, bound=5.0), fork())
+    verdict = check_plan(build_plan(fork(), [0, 0, 1, 0], value=9.0, bound=5.0), fork())
     assert verdict.ok, verdict.sentence
     assert verdict.value == 9.0
 
@@ -109,14 +65,14 @@ def test_an_honest_plan_is_accepted():
     ],
 )
 def test_a_false_claim_is_illegal(value, bound, words):
-    verdict = check_plan(plan_of(fork(), [0, 0, 1, 0], value, bound=bound), fork())
+    verdict = check_plan(build_plan(fork(), [0, 0, 1, 0], value=value, bound=bound), fork())
     assert verdict.status is Status.ILLEGAL
     assert words in verdict.sentence
 
 
 def test_a_plan_that_takes_too_much_memory_names_each_device():
     problem = fork(memory_bytes=4.5)
-    verdict = check_plan(plan_of(problem, [0, 0, 1, 0], 9.0), problem)
+    verdict = check_plan(build_plan(problem, [0, 0, 1, 0], value=9.0), problem)
     assert verdict.status is Status.OUT_OF_MEMORY
     (found,) = verdict.violations
     assert found.rule == "memory"
@@ -125,12 +81,12 @@ def test_a_plan_that_takes_too_much_memory_names_each_device():
         "result of 2 3, result of 0 2"
     )
     fits = fork(memory_bytes=5.0)
-    assert check_plan(plan_of(fits, [0, 0, 1, 0], 9.0), fits).ok
+    assert check_plan(build_plan(fits, [0, 0, 1, 0], value=9.0), fits).ok
 
 
 def test_weights_that_do_not_fit_break_their_own_rule():
     problem = fork(memory_bytes=50.0, weights=[60.0, 0.0, 0.0, 0.0])
-    verdict = check_plan(plan_of(problem, [0, 0, 1, 0], 9.0), problem)
+    verdict = check_plan(build_plan(problem, [0, 0, 1, 0], value=9.0), problem)
     assert [v.rule for v in verdict.violations] == ["weights"]
     assert verdict.violations[0].message == (
         "device 0 holds 60 bytes of weights; its memory is 50; the largest: 0 60"
@@ -140,49 +96,28 @@ def test_weights_that_do_not_fit_break_their_own_rule():
 def test_an_illegal_kernel_is_found_before_it_is_replayed():
     problem = fork()
     group = np.array([0, 0, 2, 3])
-    verdict = check_plan(plan_of(problem, [0, 0, 1, 0], 9.0, fusion_group=group), problem)
+    verdict = check_plan(build_plan(problem, [0, 0, 1, 0], value=9.0, fusion_group=group), problem)
     assert (verdict.status, verdict.value) == (Status.ILLEGAL, np.inf)
     assert [v.rule for v in verdict.violations] == ["kernel-kinds"]
 
 
 def test_static_rules_hold_for_makespan_too():
     problem = fork(fixed={3: 1}, colocation=[0, 0, -1, -1])
-    verdict = check_plan(plan_of(problem, [0, 1, 1, 0], 9.0), problem)
+    verdict = check_plan(build_plan(problem, [0, 1, 1, 0], value=9.0), problem)
     assert [v.rule for v in verdict.violations] == ["colocation", "fixed"]
-    copied = check_plan(plan_of(fork(), [0, 0, 1, 0], 9.0, replicas={0: (1,)}), fork())
+    copied = check_plan(build_plan(fork(), [0, 0, 1, 0], value=9.0, replicas={0: (1,)}), fork())
     assert [v.rule for v in copied.violations] == ["no-copies"]
 
 
 @pytest.mark.parametrize("field", ["priority", "fusion_group"])
 def test_a_schedule_of_another_graph_is_refused(field):
-    plan = plan_of(fork(), [0, 0, 1, 0], 9.0)
+    plan = build_plan(fork(), [0, 0, 1, 0], value=9.0)
     document = {**plan.to_json(), field: [0, 1, 2]}
     with pytest.raises(PlanError):
         check_plan(Plan.from_json(document), fork())
     object.__setattr__(plan, field, np.array([0, 1, 2]))
     with pytest.raises(PlanError, match=f"{field} has 3 entries; 'steps' has 4 nodes"):
         check_plan(plan, fork())
-
-
-@pytest.mark.parametrize("field", ["priority", "fusion_group"])
-@pytest.mark.parametrize("entries", ["abcd", ["a", "b", "c", "d"], {"0": 1}])
-def test_what_is_no_list_of_numbers_is_refused(field, entries):
-    document = {**plan_of(fork(), [0, 0, 1, 0], 9.0).to_json(), field: entries}
-    with pytest.raises(PlanError):
-        Plan.from_json(document)
-
-
-@pytest.mark.parametrize(
-    ("decisions", "words"),
-    [
-        (("scheduel",), r"unknown decision 'scheduel'; did you mean 'schedule'\?"),
-        (("placement", "order"), "unknown decision 'order'"),
-        ((), "name some of placement, schedule, fusion"),
-    ],
-)
-def test_decisions_that_are_none_are_refused(decisions, words):
-    with pytest.raises(ProblemError, match=words):
-        replace(fork(), decisions=decisions)
 
 
 # nothing refuses an input or constant that reads (check_graph, Problem); the checker raises
@@ -205,13 +140,5 @@ def test_a_plan_decides_only_what_is_asked(decision, field):
     problem = step_problem(
         [1.0, 1.0], [(0, 1, 1.0)], kinds=[ELEMENTWISE] * 2, decisions=(decision,)
     )
-    plan = plan_of(problem, [0, 0], 2.0, **{field: np.array([0, 0])})
+    plan = build_plan(problem, [0, 0], value=2.0, **{field: np.array([0, 0])})
     assert not check_plan(plan, problem).ok
-
-
-# fractions are cut off on reading; `device` asks for integers.
-@pytest.mark.parametrize("field", ["priority", "fusion_group"])
-def test_fractions_are_refused(field):
-    document = {**plan_of(fork(), [0, 0, 1, 0], 9.0).to_json(), field: [0.5, 1.5, 2.5, 3.5]}
-    with pytest.raises(PlanError):
-        Plan.from_json(document)

@@ -74,23 +74,6 @@ def bert(
     return bert, (parameters, *[tokens] * (3 if masked else 2)), (0,)
 
 
-def bert_base_training(
-    batch: int = 1, sequence: int = 128, layers: int = 12
-) -> tuple[Callable[..., Any], tuple[Any, ...], tuple[int, ...]]:
-    """Return one masked-language-model training step: loss, gradients, plain descent."""
-    forward, args, weights = bert_base(batch, sequence, layers, mlm_head=True)
-
-    def loss(params: Params, batch_of: tuple[Any, ...], labels: Any) -> Any:
-        log_probs = jax.nn.log_softmax(forward(params, *batch_of))
-        return -jnp.take_along_axis(log_probs, labels[..., None], axis=-1).mean()
-
-    def training_step(params: Params, inputs: tuple[Any, ...], labels: Any) -> Any:
-        value, gradients = jax.value_and_grad(loss)(params, inputs, labels)
-        return value, jax.tree.map(lambda p, g: p - 1e-4 * g, params, gradients)
-
-    return training_step, (args[0], tuple(args[1:]), args[1]), weights
-
-
 def bert_parameters(config: BertConfig, mlm_head: bool = False) -> dict[str, Any]:
     """Return the abstract float32 parameters, shaped and named as in the paper's release."""
     h, f = config.hidden, config.feed_forward

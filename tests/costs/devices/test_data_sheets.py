@@ -5,13 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from go_rl.costs.devices import (
-    DeviceError,
-    assumed,
-    find_device,
-    load_device,
-    with_launch,
-)
+from go_rl.costs.devices import DeviceError, assumed, find_device, load_device, with_launch
 
 SHEET = {"Device": "Mine", "Dev_Mem": 16, "Mem_Bw": 500, "Num_Sm": 50, "Core_Per_SM": 64,
          "Freq": 1500, "SingleFLOPs": 9600, "L2Cache": 4}  # fmt: skip

@@ -5,19 +5,11 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from go_rl.api.this_device import (
-    CalibrateConfig,
-    calibrate,
-    predict_this,
-    this_weights,
-)
+from go_rl.api.this_device import CalibrateConfig, calibrate, predict_this, this_weights
 from go_rl.core import CheckpointError, ProblemError, TrainingError
 from go_rl.core.files.run_lock import RunLockError, locked
 from go_rl.core.hardware.processor import processor_name
-from go_rl.costs.kernels.calibrated import (
-    CalibratedKernels,
-    MeasuredKernels,
-)
+from go_rl.costs.kernels.calibrated import CalibratedKernels, MeasuredKernels
 from go_rl.costs.kernels.predictor import KernelPredictor, latest_weights
 from go_rl.costs.operators.tables import OperatorError
 from go_rl.graphs.cutting.compiled import compiled_network
@@ -83,9 +75,7 @@ def test_a_network_is_the_sum_of_its_kernels(tmp_path, graph, calibrated):
 def test_another_processor_is_refused(tmp_path, graph, kernels, calibrated):
     other = CalibratedKernels.fit(
         MeasuredKernels(
-            kernels,
-            np.exp(calibrated.examples.residual),
-            "GenuineIntel family 99 model 1",
+            kernels, np.exp(calibrated.examples.residual), "GenuineIntel family 99 model 1"
         )
     )
     other.save(tmp_path / "this.npz")

@@ -101,9 +101,7 @@ def test_a_kernel_launches_once_and_neither_writes_nor_reads_what_stays_inside()
 
 def test_what_somebody_outside_reads_is_written_but_not_read_again():
     made = graph(
-        [ELEMENTWISE, ELEMENTWISE, OTHER],
-        [(0, 1, 10.0), (0, 2, 10.0)],
-        [15.0, 14.0, 10.0],
+        [ELEMENTWISE, ELEMENTWISE, OTHER], [(0, 1, 10.0), (0, 2, 10.0)], [15.0, 14.0, 10.0]
     )
     assert fused(makespan(made), 0, 0, 2) == [5.0 + 10.0 + 4.0 + 0.5, 0.0, 10.5]
 

@@ -96,8 +96,7 @@ def test_weights_over_the_memory_are_streamed_and_paid_for():
 
 
 @pytest.mark.parametrize(
-    ("name", "options"),
-    [("ring4", ProblemOptions(memory=False)), ("p100x4", MAX_LOAD)],
+    ("name", "options"), [("ring4", ProblemOptions(memory=False)), ("p100x4", MAX_LOAD)]
 )
 def test_nothing_is_streamed_without_memory_or_off_the_ring(name, options):
     problem = make_problem(graph(), load_hardware(name), options)

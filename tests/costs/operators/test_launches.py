@@ -8,6 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from graphs.readers.onnx_models import array, parsed
 
 import go_rl
 from go_rl.core import ElementType
@@ -317,31 +318,11 @@ def test_hlo_has_softmax_and_numbers_too(tmp_path):
 
 
 def test_onnx_operators(tmp_path):
-    pytest.importorskip("onnx")
-    from onnx import TensorProto, helper
-
-    def weights(name, *shape):
-        return helper.make_tensor(name, TensorProto.FLOAT, shape, np.zeros(shape).ravel())
-
-    nodes = [
-        helper.make_node("Gemm", ["x", "w", "b"], ["g"]),
-        helper.make_node("Relu", ["g"], ["r"]),
-        helper.make_node("MatMul", ["r", "v"], ["m"]),
-        helper.make_node("Add", ["m", "c"], ["a"]),
-        helper.make_node("Div", ["a", "two"], ["d"]),
-        helper.make_node("Erf", ["d"], ["e"]),
-        helper.make_node("Add", ["e", "two"], ["f"]),
-        helper.make_node("Mul", ["a", "f"], ["h"]),
-        helper.make_node("Mul", ["h", "two"], ["z"]),
-        helper.make_node("Softmax", ["z"], ["y"]),
-    ]
-    value = helper.make_tensor_value_info
-    graph = helper.make_graph(
-        nodes, "two layers", [value("x", TensorProto.FLOAT, [6, 8])],
-        [value("y", TensorProto.FLOAT, [6, 3])],
-        [weights("w", 8, 5), weights("b", 5), weights("v", 5, 3), weights("c", 3), weights("two")],
-    )  # fmt: skip
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)])
+    text = """(float[6,8] x) => (float[6,3] y) {
+        g = Gemm(x, w, b) r = Relu(g) m = MatMul(r, v) a = Add(m, c) d = Div(a, two) e = Erf(d)
+        f = Add(e, two) h = Mul(a, f) z = Mul(h, two) y = Softmax(z) }"""
+    shapes = {"w": (8, 5), "b": 5, "v": (5, 3), "c": 3, "two": ()}
+    model = parsed(text, *(array(name, np.zeros(shape)) for name, shape in shapes.items()))
     path = tmp_path / "two.onnx"
     path.write_bytes(model.SerializeToString())
     launches = eager_launches(go_rl.load(path))

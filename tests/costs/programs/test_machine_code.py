@@ -41,7 +41,7 @@ LOOPS = {
 
 
 @pytest.mark.parametrize(("lines", "expected"), LOOPS.values(), ids=LOOPS)
-def test_iterations_follow_from_the_counter(lines: tuple[str, ...], expected: int | None) -> None:
+def test_iterations_follow_from_the_counter(lines, expected):
     (function,) = machine_functions(code(*lines))
     (loop,) = function.loops
     assert iterations(function, loop) == expected
@@ -57,7 +57,7 @@ def told(assembly: str, *parallel: int) -> dict[str, float]:
     return dict(zip(MACHINE_NAMES, machine_numbers(assembly, parallel), strict=True))
 
 
-def test_loops_inside_of_one_another_multiply() -> None:
+def test_loops_inside_of_one_another_multiply():
     found = told(code(*NESTED))
     assert 2 ** found["machine_operations"] - 1 == pytest.approx(10 * 4 * 8)
     assert 2 ** found["machine_stores"] - 1 == pytest.approx(40)
@@ -66,7 +66,7 @@ def test_loops_inside_of_one_another_multiply() -> None:
     assert found["hot1_share"] == 0
 
 
-def test_a_parallel_loop_has_the_extent_of_its_nest() -> None:
+def test_a_parallel_loop_has_the_extent_of_its_nest():
     lines = LOOPS["told at run time"][0]
     found = told(code(*lines, name=".L__tvm_parallel_lambda"), 12)
     assert 2 ** found["machine_operations"] - 1 == pytest.approx(12 * 8)
@@ -74,7 +74,7 @@ def test_a_parallel_loop_has_the_extent_of_its_nest() -> None:
     assert told(code(*lines))["machine_unknown_loops"] == 1
 
 
-def test_what_is_stored_and_read_again_waits() -> None:
+def test_what_is_stored_and_read_again_waits():
     again = ("xorl %ecx, %ecx", ".LBB0_1:", "vaddps (%rdi), %ymm0, %ymm1", "vmovups %ymm1, (%rdi)",
              "incq %rcx", "cmpq $100, %rcx", "jne .LBB0_1")  # fmt: skip
     found = told(code(*again))
@@ -82,7 +82,7 @@ def test_what_is_stored_and_read_again_waits() -> None:
     assert found["machine_forwarded_cycles"] == found["machine_cycles"] > 9
 
 
-def test_a_sum_in_one_register_is_a_chain() -> None:
+def test_a_sum_in_one_register_is_a_chain():
     chain = (
         "xorl %ecx, %ecx", ".LBB0_1:", "vzeroupper", *["vfmadd231ps (%rsi), %ymm0, %ymm1"] * 3,
         "incq %rcx", "cmpq $50, %rcx", "jne .LBB0_1",
@@ -90,7 +90,7 @@ def test_a_sum_in_one_register_is_a_chain() -> None:
     assert 2 ** told(code(*chain))["machine_chain_cycles"] - 1 == pytest.approx(4 * 150)
 
 
-def test_functions_of_the_wrapper_are_left_out() -> None:
+def test_functions_of_the_wrapper_are_left_out():
     whole = code(*NESTED, name="__tvm_ffi_main") + code("nop")
     assert [each.name for each in machine_functions(whole)] == ["main_compute_"]
     assert told("")["machine_cycles"] == 0
@@ -119,14 +119,14 @@ WORK = {
 
 
 @pytest.mark.parametrize(("line", "expected"), WORK.items())
-def test_work_of_an_instruction(line: str, expected: dict[str, float | None]) -> None:
+def test_work_of_an_instruction(line, expected):
     (function,) = machine_functions(code(line))
     found = work_of(function.blocks[0][0])
     assert {name: found.get(name) for name in expected} == expected
     assert found["instructions"] == 1
 
 
-def test_operands_keep_their_addresses() -> None:
+def test_operands_keep_their_addresses():
     (function,) = machine_functions(code("vaddps -4(%rsi,%rax,4), %ymm0, %ymm1  # comment"))
     expected = MachineInstruction("vaddps", ("-4(%rsi,%rax,4)", "%ymm0", "%ymm1"))
     assert function.blocks[0][0] == expected

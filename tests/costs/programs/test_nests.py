@@ -1,4 +1,4 @@
-"""Loop nests: their order, rules, JSON and text."""
+"""Loop nests, and tasks of tensor programs."""
 
 import json
 from dataclasses import replace
@@ -8,6 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from go_rl.api.measure import tensor_tasks
+from go_rl.core import TrainingError, ZooError
+from go_rl.costs.programs.measure.collect import listed_drawings
 from go_rl.costs.programs.nests import (
     MOST_LEAVES,
     OPERATION_NAMES,
@@ -24,6 +27,8 @@ from go_rl.costs.programs.nests import (
     nest_to_json,
 )
 from go_rl.costs.programs.nests.index import index_from_json, index_to_json
+from go_rl.costs.programs.workloads import TaskError, TensorTask
+from go_rl.costs.timing.config import ProgramsConfig
 
 I0, I1, I2 = map(LoopVariable, range(3))
 MULTIPLY_ADD = tuple(int(n in ("float_mul", "float_add_sub")) for n in OPERATION_NAMES)
@@ -60,7 +65,7 @@ def indices() -> st.SearchStrategy[Any]:
 
 
 @given(indices())
-def test_json_brings_an_index_back(index: Any):
+def test_json_brings_an_index_back(index):
     assert index_from_json(json.loads(json.dumps(index_to_json(index)))) == index
 
 
@@ -94,7 +99,7 @@ A_LOOP = ForLoop(2, body=(Statement(Access(2, (0, 0))),))
         (changed(body=(Statement(Access(0, (0, 0)), operations=(1,)),)), "must be 16 whole"),
     ],
 )
-def test_a_broken_nest_is_refused(nest: LoopNest, said: str):
+def test_a_broken_nest_is_refused(nest, said):
     with pytest.raises(NestError, match=said):
         check_nest(nest)
 
@@ -116,7 +121,7 @@ def test_a_broken_nest_is_refused(nest: LoopNest, said: str):
         ({"more": 3}, "a loop nest is an object of"),
     ],
 )
-def test_json_that_is_no_nest_is_refused(change: dict[str, Any], said: str):
+def test_json_that_is_no_nest_is_refused(change, said):
     document = json.loads(nest_to_json(matmul())) | change
     with pytest.raises(NestError, match=said):
         nest_from_json(json.dumps(document))
@@ -125,3 +130,46 @@ def test_json_that_is_no_nest_is_refused(change: dict[str, Any], said: str):
 def test_what_is_no_json_is_refused():
     with pytest.raises(NestError, match="a loop nest is not JSON"):
         nest_from_json("{")
+
+
+CONVOLUTION = TensorTask("conv2d", (1, 56, 56, 64, 128, 3, 3, 2, 1, 1))
+
+
+def test_flop_by_hand():
+    assert CONVOLUTION.output_side == (28, 28)
+    assert CONVOLUTION.flops == 2 * 28 * 28 * 128 * 64 * 9
+    assert TensorTask("matmul", (2, 3, 5, 7)).flops == 2 * 2 * 3 * 5 * 7
+    assert TensorTask("depthwise_conv2d", (1, 8, 8, 4, 3, 3, 1, 1)).flops == 2 * 64 * 4 * 9
+    assert TensorTask("elementwise", (10,), ("add", "tanh")).flops == 20
+
+
+def test_json_brings_a_task_back():
+    for task in (CONVOLUTION, TensorTask("elementwise", (10,), ("add",))):
+        assert TensorTask.from_json(task.to_json()) == task
+    assert CONVOLUTION.workload != TensorTask("matmul", (1, 2, 3, 4)).workload
+
+
+@pytest.mark.parametrize(
+    ("make", "said"),
+    [
+        (lambda: TensorTask("conv3d", ()), "did you mean 'conv2d'"),
+        (lambda: TensorTask("softmax", (3,)), "softmax has the sizes rows, columns"),
+        (lambda: TensorTask("softmax", (3, -1)), "columns must be a whole number"),
+        (lambda: TensorTask("elementwise", (3,)), "has steps"),
+        (lambda: TensorTask("elementwise", (3,), ("sinh",)), "unknown step"),
+        (lambda: TensorTask("max_pool", (1, 2, 2, 1, 3, 3, 1, 0)).flops, "larger than the image"),
+        (lambda: TensorTask.from_json("{}"), "not a task"),
+    ],
+)
+def test_tasks_that_cannot_be_are_refused(make, said):
+    with pytest.raises(TaskError, match=said):
+        make()
+
+
+def test_bad_configurations_are_named():
+    with pytest.raises(TrainingError, match="candidates must be >= 1"):
+        ProgramsConfig(candidates=0)
+    with pytest.raises(TaskError, match="did you mean 'x86-64-v3'"):
+        listed_drawings(ProgramsConfig(codegen=("x86-64v3",)), ())
+    with pytest.raises(ZooError):
+        tensor_tasks(ProgramsConfig(networks=("resnet17",)))

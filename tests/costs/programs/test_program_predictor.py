@@ -1,21 +1,22 @@
-"""CDMPP: what it learns, its files, and the errors of bad input."""
+"""Predictors of programs: files and weights."""
 
 import json
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
+from costs.kernels.kernels import weights
 
 from go_rl.core import CheckpointError, TrainingError
+from go_rl.costs.programs.features.cdmpp_files import load_cdmpp
 from go_rl.costs.programs.learn.predictor import ProgramPredictor
+from go_rl.costs.programs.learn.program_weights import load_program_weights
 from go_rl.costs.programs.learn.training import ProgramTrainConfig
+from go_rl.costs.programs.learn.transfer.tuner import TransferTuner
 from go_rl.costs.programs.learn.weights_file import KIND
-from tests.costs.programs.made_up import (
-    TINY_RUN,
-    learned_programs,
-    made_up_programs,
-    with_leaves,
-)
+from go_rl.costs.programs.nests import NestError
+from tests.costs.programs.made_up import TINY_RUN, learned_programs, made_up_programs, with_leaves
 
 
 @pytest.fixture(scope="module")
@@ -87,3 +88,66 @@ def test_too_few_programs_are_refused(examples):
 def test_bad_configuration(fields, message):
     with pytest.raises(TrainingError, match=message):
         ProgramTrainConfig(**fields)
+
+
+def columns() -> dict[str, Any]:
+    return {
+        "seconds": [1e-3, 2e-3], "spread": [1e-5, 0.0], "flops": [10, -1],
+        "vectors": np.ones((3, 164)), "nodes": [2, 4, 1], "tree": [0, 1, 2, -1, 3, 4, -1, 0, 1, -1],
+        "leaves": [2, 1], "sizes": [7, 3],
+    }  # fmt: skip
+
+
+def test_cdmpp_s_features_are_read(tmp_path):
+    path = tmp_path / "features.npz"
+    np.savez(path, **columns())
+    found = load_cdmpp(path)
+    assert [each.ordering.tolist() for each in found.programs] == [[2, 5], [1]]
+    np.testing.assert_allclose(found.spread, [0.01, 0.0])
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"vectors": np.ones((3, 163))}, "a leaf has 164 numbers"),
+        ({"leaves": [2, 2]}, "do not add up"),
+        ({"nodes": [2, 9, 1]}, "leaf 9 is not in"),
+        ({"seconds": [0.0, 1.0]}, "seconds must be"),
+        ({"tree": np.array([{}], object)}, "pickled objects"),
+    ],
+)
+def test_features_that_contradict_each_other_are_refused(change, said, tmp_path):
+    path = tmp_path / "features.npz"
+    np.savez(path, **(columns() | change))
+    with pytest.raises(NestError, match=said):
+        load_cdmpp(path)
+
+
+def test_pickles_are_not_read(tmp_path):
+    path = tmp_path / "released.npy"
+    np.save(path, np.array([[1.0, None]], object))
+    with pytest.raises(NestError, match="can run any code and are not read"):
+        load_cdmpp(path)
+
+
+def test_each_kind_is_read_as_what_it_is(tmp_path):
+    learned_programs().save(tmp_path / "network.npz")
+    assert type(load_program_weights(tmp_path / "network.npz")) is ProgramPredictor
+    assert type(load_program_weights("programs-1")) is ProgramPredictor
+    assert type(load_program_weights("transfer-1")) is TransferTuner
+
+
+@pytest.mark.parametrize("content", [b"", b"nothing of the kind \xff"])
+def test_wrong_files_are_one_clear_error(content, tmp_path):
+    path = tmp_path / "other.npz"
+    path.write_bytes(content)
+    with pytest.raises(CheckpointError, match="other"):
+        load_program_weights(path)
+
+
+def test_a_file_of_something_else_says_what_would_be_right(tmp_path):
+    weights().save(tmp_path / "other.npz")
+    with pytest.raises(CheckpointError, match=r"no weights of tensor programs.*go-rl train progr"):
+        load_program_weights(tmp_path / "other.npz")
+    with pytest.raises(CheckpointError, match=r"no weights of tensor programs 'program-1'.*mean"):
+        load_program_weights("program-1")

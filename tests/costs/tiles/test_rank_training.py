@@ -1,18 +1,20 @@
-"""Ranks: losses by hand, what is simple is learned, and what padding and order do not change."""
+"""Ranking tiles: training and weights."""
 
 from dataclasses import replace
 
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from costs.tiles.ranks import TINY, groups, tile_data
+from costs.tiles.ranks import TINY, groups, learned, tile_data
 
-from go_rl.core import TrainingError
+from go_rl.core import CheckpointError, TrainingError
 from go_rl.costs.learning.losses import group_loss
+from go_rl.costs.tiles.ranks import predictor
 from go_rl.costs.tiles.ranks.data import tile_groups
 from go_rl.costs.tiles.ranks.network import RankNetworkConfig
-from go_rl.costs.tiles.ranks.predictor import RankPredictor
+from go_rl.costs.tiles.ranks.predictor import RankPredictor, shipped_ranks
 from go_rl.costs.tiles.ranks.training import RankTrainConfig
+from go_rl.runtime.array_file import read_parameters, write_parameters
 
 LOG1P = np.log1p(np.exp(np.array([-2.0, -1.0, 1.0])))
 
@@ -35,8 +37,7 @@ def test_losses_by_hand(loss, expected):
 
 
 @pytest.mark.parametrize(
-    "wrong",
-    [{"updates": 0}, {"batch": 0}, {"learning_rate": 0.0}, {"forget": 1.0}, {"most": 0.0}],
+    "wrong", [{"updates": 0}, {"batch": 0}, {"learning_rate": 0.0}, {"forget": 1.0}, {"most": 0.0}]
 )
 def test_bad_configurations_are_refused(wrong):
     with pytest.raises(TrainingError, match=next(iter(wrong))):
@@ -53,3 +54,46 @@ def test_bad_networks_and_data_are_refused():
         RankPredictor.fit([groups()["flags"], other])
     with pytest.raises(TrainingError, match="not of no data"):
         RankPredictor.fit([])
+
+
+@pytest.fixture(scope="module")
+def path(tmp_path_factory):
+    found = tmp_path_factory.mktemp("ranks") / "ranks-cpu-1.npz"
+    learned().save(found)
+    return found
+
+
+def test_shipped_weights_are_found_by_target_and_kind(path, monkeypatch):
+    monkeypatch.setattr(predictor, "SHIPPED", path.parent)
+    found = shipped_ranks("cpu-1", "tiles")
+    assert found is not None
+    assert found.name == "ranks-cpu-1"
+    assert shipped_ranks("cpu-2", "tiles") is None
+
+
+def test_other_files_are_refused(path, tmp_path, monkeypatch):
+    with pytest.raises(CheckpointError, match="no rank weights 'ranks-9'"):
+        RankPredictor.load("ranks-9")
+    bad = tmp_path / "bad.npz"
+    bad.write_bytes(path.read_bytes()[:1000])
+    with pytest.raises(CheckpointError, match=r"bad\.npz: cannot be read as weights"):
+        RankPredictor.load(bad)
+    manifest, arrays = read_parameters(path)
+    for changed, complaint in (
+        ({"format": "go_rl-kernel-cost"}, "is no file of rank weights"),
+        ({"interface": 1}, "its interface is 1, and this version of go_rl reads 2"),
+        ({"network": {"embedding": 3}}, "manifest does not fit this version"),
+        ({"network": {**manifest["network"], "head": 4}}, "this version expects"),
+    ):
+        write_parameters(bad, _tree(arrays), {**manifest, **changed})
+        with pytest.raises(CheckpointError, match=complaint):
+            RankPredictor.load(bad)
+    monkeypatch.setattr("go_rl.costs.tiles.ranks.data.feature_names", lambda: ("one",))
+    with pytest.raises(CheckpointError, match="its features is "):
+        RankPredictor.load(path)
+
+
+def _tree(arrays):
+    from go_rl.runtime.array_file import parameter_tree
+
+    return parameter_tree(arrays)

@@ -43,14 +43,14 @@ def agrees(program: TileProgram, tiles: Tiles) -> None:
 
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda p: p.title)
 @pytest.mark.usefixtures("builder")
-def test_configurations_compute_the_program(program: TileProgram):
+def test_configurations_compute_the_program(program):
     for tiles in tile_configurations(program, 5, 7):
         agrees(program, tiles)
 
 
 @pytest.mark.parametrize("outside", [False, True])
 @pytest.mark.usefixtures("builder")
-def test_partial_cache_tiles_compute_the_program(outside: bool):
+def test_partial_cache_tiles_compute_the_program(outside):
     """5 of 10 rows are 2 tiles of 4; 48 columns 1.5 of 32; 20 steps 1.67 of 12."""
     program = TileProgram("matmul", (10, 48, 20), "bias+tanh")
     agrees(program, Tiles((4, 32, 12), (2, 16, 4), True, outside))
@@ -58,7 +58,7 @@ def test_partial_cache_tiles_compute_the_program(outside: bool):
     agrees(reduction, Tiles((4, 32), (2, 16), True, outside))
 
 
-def test_a_processor_without_the_instructions_is_refused(monkeypatch: pytest.MonkeyPatch):
+def test_a_processor_without_the_instructions_is_refused(monkeypatch):
     monkeypatch.setattr(scheduling.platform, "machine", lambda: "arm64")
     with pytest.raises(ExecutionError, match="for x86-64, not for arm64"):
         scheduling.check_processor()

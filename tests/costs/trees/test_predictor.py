@@ -1,4 +1,4 @@
-"""The contract of `go_rl.costs.learning.predictor.Predictor`, which every learner inherits."""
+"""Predictors of trees: what every one owes, and boosted sums over kernels."""
 
 import sys
 from abc import ABC, abstractmethod
@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from costs.kernels.kernels import few_kernels, weights
-from costs.kernels.test_kernel_fit import SMALL, data
+from costs.kernels.kernels import few_features, few_kernels, weights
+from costs.kernels.test_kernel_predictor import SMALL, data
 from costs.operators.operators import toy_examples, toy_predictor
 from costs.tiles.ranks import CONFIG, groups, learned
-from costs.trees.test_boosted import summed
+from rounding import assert_rounded_alike
 
 from go_rl.core import CheckpointError, MissingDependencyError, TrainingError
 from go_rl.costs.kernels.measure.data import plain_seconds
@@ -23,13 +23,28 @@ from go_rl.costs.learning.predictor import Predictor
 from go_rl.costs.operators.predictor import OperatorPredictor
 from go_rl.costs.tiles.ranks.data import Candidates
 from go_rl.costs.tiles.ranks.predictor import RankPredictor
-from go_rl.costs.trees.boosted import BoostedConfig, BoostedTrees, SummedKernels
+from go_rl.costs.trees.boosted import BoostedConfig, BoostedTrees, SummedKernels, summed_features
 from go_rl.costs.trees.candidate_ranks import (
     CandidateRanks,
     CandidateRanksConfig,
     MeasuredCandidates,
     TreeLoss,
 )
+from go_rl.graphs.cutting.opcode_names import vocabulary_of
+
+
+def summed() -> np.ndarray:
+    return summed_features(few_features(), len(vocabulary_of(few_kernels().graph.op_type)))
+
+
+def test_features_are_sums_over_the_nodes_and_counts_of_opcodes():
+    features, table = few_features(), summed()
+    width = features.whole.shape[1]
+    first, last = features.first_node[3], features.first_node[4]
+    np.testing.assert_array_equal(table[3, :width], features.whole[3])
+    inner = table[3, width : width + features.nodes.shape[1]]
+    assert_rounded_alike(inner, features.nodes[first:last].sum(axis=0))
+    assert table[3, width + features.nodes.shape[1] :].sum() == last - first
 
 
 def mean_error(predicted: np.ndarray, truth: np.ndarray) -> float:
@@ -233,8 +248,7 @@ class TestCandidateRanks(PredictorContract):
             CandidateRanks.fit(_measured_candidates())
 
     @pytest.mark.parametrize(
-        "wrong",
-        [{"trees": 0}, {"bins": 1}, {"learning_rate": 0.0}, {"column_share": 1.1}],
+        "wrong", [{"trees": 0}, {"bins": 1}, {"learning_rate": 0.0}, {"column_share": 1.1}]
     )
     def test_bad_configurations_are_refused(self, wrong):
         with pytest.raises(TrainingError, match=next(iter(wrong))):

@@ -43,15 +43,9 @@ WRONG = (
     (("element_bytes",), (0, -1, NAN, "int8", [])),
 )
 ASKED = (
-    "optimize",
-    "model.json",
-    "--objective",
-    "ring",
-    "--hardware",
-    "mine.json",
-    "--method",
-    "greedy",
-)
+    "optimize", "model.json", "--objective", "ring", "--hardware", "mine.json",
+    "--method", "greedy",
+)  # fmt: skip
 MODEL = {"model.json": TEXT.encode()}
 
 

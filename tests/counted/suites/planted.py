@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
+from reference.problem_with import problem_with
 from runner.suite import Suite
 
 from go_rl.compare.portfolio.portfolio import run
@@ -143,21 +144,11 @@ def problem_of(
     placed = np.array([int(str(name)[1:]) for name in graph.names])
     assert (placed == np.arange(count)).all(), "the builder keeps a topological order"
     chip = Device("tile", 1.0, 4.0 * (count + len(edges)), 1.0)
-    return Problem(
-        graph=graph,
-        hardware=Hardware("planted", (chip,) * devices, Links(topology, 1e6)),
-        objective=objective,
-        rules=RULE_SETS[rules],
-        seconds=seconds[None],
-        cost_model="profiled",
-        output_bytes=np.zeros(count),
-        weight_bytes=graph.weight_bytes,
-        tied_bytes=np.zeros(0),
-        streamed_bytes=np.zeros(count),
-        edge_bytes=graph.edge_bytes,
-        transfer_seconds=np.full(count, 1e-6),
-        **options,
-    )
+    hardware = Hardware("planted", (chip,) * devices, Links(topology, 1e6))
+    return problem_with(
+        graph, hardware, objective, seconds[None], rules=RULE_SETS[rules],
+        transfer_seconds=np.full(count, 1e-6), **options,
+    )  # fmt: skip
 
 
 def planted_errors(problem: Problem, device: np.ndarray) -> Iterator[str]:

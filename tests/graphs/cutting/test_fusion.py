@@ -1,7 +1,5 @@
 """Fusion by priority: what is merged, what is refused and why; that kernels are always legal."""
 
-from __future__ import annotations
-
 from collections import Counter
 
 import numpy as np

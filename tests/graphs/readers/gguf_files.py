@@ -1,7 +1,5 @@
 """A GGUF file without its tensors: a small Llama, as llama.cpp writes one."""
 
-from __future__ import annotations
-
 import struct
 from typing import Any
 

@@ -5,15 +5,12 @@ are 2 for each multiply-add of the products and 4 for each channel of each score
 (``QK^T`` and ``PV``). What is left out (activations, softmax, normalisations) is below 1 %.
 """
 
-from __future__ import annotations
-
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from go_rl.core import OpGraph
 
-Read = Callable[..., OpGraph]
 """Reads a configuration, with dims by name."""
 S = 128
 LAYER_8B = 2 * 4096 * 4096 + 2 * 4096 * 1024 + 3 * 4096 * 14336

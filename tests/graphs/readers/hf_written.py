@@ -4,8 +4,6 @@ Each has the number of parameters, and FLOP of products by PyTorch's counter (`F
 one sequence of ``TOKENS``.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 TOKENS = 12

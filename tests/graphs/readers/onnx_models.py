@@ -1,7 +1,5 @@
 """Small ONNX models for the reader's tests."""
 
-from __future__ import annotations
-
 import numpy as np
 import onnx
 import onnx.parser

@@ -1,8 +1,5 @@
-from __future__ import annotations
-
 import random
 from math import prod
-from typing import Any
 
 import pytest
 from graphs.readers.gguf_files import (
@@ -28,7 +25,7 @@ def nbytes(arrays: Tensors) -> float:
 
 
 @pytest.mark.parametrize("experts", [0, 4])
-def test_weights_have_their_quantised_bytes(experts: int, loaded: Any) -> None:
+def test_weights_have_their_quantised_bytes(experts, loaded):
     more = {"llama.expert_count": 4, "llama.expert_used_count": 2} if experts else {}
     arrays = tensors(experts)
     graph = loaded(content({**METADATA, **more}, arrays), dims={"sequence": 16})
@@ -45,7 +42,7 @@ def test_weights_have_their_quantised_bytes(experts: int, loaded: Any) -> None:
 
 @pytest.mark.parametrize("halves", [False, True])
 @pytest.mark.parametrize("dims", [{"sequence": 16}, {"cache": 100}])
-def test_latent_attention(halves: bool, dims: dict[str, int], loaded: Any) -> None:
+def test_latent_attention(halves, dims, loaded):
     arrays = deepseek_tensors(halves)
     older = {k: v for k, v in DEEPSEEK.items() if not k.endswith("_mla")}
     older |= {"deepseek2.attention.key_length": 192, "deepseek2.attention.value_length": 128}
@@ -73,13 +70,11 @@ def test_latent_attention(halves: bool, dims: dict[str, int], loaded: Any) -> No
         ({}, {"token_embd.weight": ((100, 256), 99)}, "has type 99, which is not known"),
     ],
 )  # fmt: skip
-def test_what_does_not_fit_is_named(
-    metadata: dict[str, Any], arrays: Tensors, said: str, refused: Any
-) -> None:
+def test_what_does_not_fit_is_named(metadata, arrays, said, refused):
     refused(content({**METADATA, **metadata}, {**tensors(), **arrays}), said)
 
 
-def test_damaged_headers_are_refused(loaded: Any) -> None:
+def test_damaged_headers_are_refused(loaded):
     draw, whole = random.Random(0), content(METADATA, tensors())
     for _ in range(MUTATIONS):
         data = bytearray(whole)

@@ -1,5 +1,6 @@
 """`GraphBuilder`: order, checks and the messages of what it refuses."""
 
+import re
 from itertools import pairwise
 
 import numpy as np
@@ -139,9 +140,8 @@ BAD = [
 
 @pytest.mark.parametrize(("build", "words"), BAD, ids=[words for _, words in BAD])
 def test_bad_graphs_are_refused(build, words):
-    with pytest.raises(GraphError) as error:
+    with pytest.raises(GraphError, match=re.escape(words)):
         build()
-    assert words in str(error.value)
 
 
 def test_a_cycle_is_named_in_order():
@@ -177,9 +177,8 @@ def test_a_graph_made_by_hand_is_checked(change, words):
     broken = object.__new__(type(graph))
     for name, value in {**vars(graph), **change}.items():
         object.__setattr__(broken, name, value)
-    with pytest.raises(GraphError) as error:
+    with pytest.raises(GraphError, match=re.escape(words)):
         check_graph(broken)
-    assert words in str(error.value)
 
 
 @given(st.permutations("abcdefgh"), st.sets(st.tuples(st.integers(0, 7), st.integers(0, 7))))

@@ -1,21 +1,15 @@
 """Configurations and safetensors that are wrong: one clear error each, never a raw exception."""
 
-from __future__ import annotations
-
 import json
-import random
 from pathlib import Path
 from typing import Any
 
 import pytest
 from graphs.readers.hf_models import LLAMA_8B, SMALL
 
-from go_rl.core import GoRLError, ReadError
-from go_rl.graphs.readers.file_errors import UnforeseenError
-from go_rl.graphs.readers.hf.families.known import FAMILIES
+from go_rl.core import ReadError
 from go_rl.graphs.readers.load import load
 
-MUTATIONS = 100
 LLAMA = {**SMALL, "model_type": "llama"}
 
 
@@ -66,7 +60,7 @@ def write(folder: Path, config: object) -> Path:
         ({"model_type": "vit", "patch_size": 5}, "patch_size is 5; it must be a divisor"),
     ],
 )
-def test_a_wrong_field_is_named(change: dict[str, Any], said: str, refused: Any) -> None:
+def test_a_wrong_field_is_named(change, said, refused):
     refused({**LLAMA, "architectures": None, **change}, said)
 
 
@@ -80,40 +74,8 @@ def test_a_wrong_field_is_named(change: dict[str, Any], said: str, refused: Any)
         ("llama", {"batch": 1 << 40}, "more than 2\\^30"),
     ],
 )
-def test_a_wrong_dim_is_named(kind: str, dims: dict[str, int], said: str, refused: Any) -> None:
+def test_a_wrong_dim_is_named(kind, dims, said, refused):
     refused({**SMALL, "model_type": kind}, said, dims=dims)
-
-
-VALUES: list[Any] = [
-    None, True, False, 0, 1, -1, 2, 3, 7, 1 << 20, 1 << 63, 1e300, 0.5, "", "silu", "0", [], {},
-    [1], ["x"], [None], {"a": 1}, [[]],
-]  # fmt: skip
-
-
-def test_mutated_configurations_are_read_or_refused(tmp_path: Path) -> None:
-    draw = random.Random(0)
-    refused = 0
-    for _ in range(MUTATIONS):
-        kind = draw.choice(list(FAMILIES))
-        config: dict[str, Any] = {**SMALL, "model_type": kind, "num_key_value_heads": 2}
-        config |= dict.fromkeys(
-            draw.sample(sorted([*config, *EXTRA]), draw.randint(1, 2)), draw.choice(VALUES)
-        )
-        try:
-            load(write(tmp_path, config))
-        except UnforeseenError as error:
-            pytest.fail(f"{config}: {error}")
-        except GoRLError:
-            refused += 1
-    assert 0 < refused < MUTATIONS
-
-
-EXTRA = (
-    "architectures", "attention_bias", "dtype", "head_dim", "hidden_act", "id2label",
-    "layer_types", "mlp_only_layers", "moe_layer_freq", "partial_rotary_factor", "rotary_pct",
-    "sliding_window", "sliding_window_pattern", "tie_word_embeddings", "use_parallel_residual",
-    "use_sliding_window",
-)  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -126,7 +88,7 @@ EXTRA = (
         ((10).to_bytes(8, "little") + b'{"a": "b"}', "'a': dtype None, shape None"),
     ],
 )
-def test_damaged_headers(tmp_path: Path, content: bytes, said: str) -> None:
+def test_damaged_headers(tmp_path, content, said):
     path = write(tmp_path, LLAMA_8B)
     (tmp_path / "model.safetensors").write_bytes(content)
     with pytest.raises(ReadError, match=said):

@@ -1,7 +1,5 @@
 """Models that read images and text: counts by hand of published ones, and what is refused."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -13,7 +11,6 @@ from graphs.readers.hf_models import (
     SMALL,
     SMALL_PARTS,
     SMALL_QUANTISED,
-    Read,
     stored,
 )
 
@@ -190,7 +187,7 @@ def stored_width(config: Mapping[str, Any]) -> int:
 
 
 @pytest.mark.parametrize("name", MODELS)
-def test_counts_of_published_models(name: str, read: Read) -> None:
+def test_counts_of_published_models(name, read):
     model = MODELS[name]
     graph = read(model.config, sequence=S)
     assert stored(graph) == model.parameters * model.itemsize
@@ -238,9 +235,7 @@ def test_counts_of_published_models(name: str, read: Read) -> None:
          "Its text_config is read, in a file of its own"),
     ],
 )  # fmt: skip
-def test_what_is_wrong_is_named(
-    config: Mapping[str, Any], change: Mapping[str, Any], said: str, read: Read
-) -> None:
+def test_what_is_wrong_is_named(config, change, said, read):
     with pytest.raises(ReadError, match=said):
         read({**config, **change}, sequence=S)
 
@@ -249,7 +244,7 @@ def test_what_is_wrong_is_named(
     ("kind", "settings"),
     [*((kind, None) for kind in MULTIMODAL), *zip(MULTIMODAL, SMALL_QUANTISED, strict=False)],
 )
-def test_every_family_is_read(kind: str, settings: dict[str, Any] | None, read: Read) -> None:
+def test_every_family_is_read(kind, settings, read):
     size = {"height": 32, "width": 32} if kind.startswith("qwen") else {}
     config = {**SMALL, **SMALL_PARTS, "model_type": kind, "quantization_config": settings}
     if kind == "llama4":
@@ -259,5 +254,5 @@ def test_every_family_is_read(kind: str, settings: dict[str, Any] | None, read: 
     assert set(graph.senders) | set(graph.is_output.nonzero()[0]) == set(range(graph.num_nodes))
 
 
-def test_every_family_is_among_the_published() -> None:
+def test_every_family_is_among_the_published():
     assert {model.config["model_type"] for model in MODELS.values()} == set(MULTIMODAL)

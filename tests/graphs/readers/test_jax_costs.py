@@ -1,12 +1,12 @@
-"""FLOP and bytes of single primitives against XLA's cost analysis and hand-computed numbers."""
-
-from __future__ import annotations
+"""Costs of JAX functions."""
 
 import jax
 import jax.numpy as jnp
 import pytest
 from jax import lax
 
+from experiments.readers.cost_analysis_agreement import MODELS, compare
+from go_rl.graphs.readers.jax.inline import JaxOptions
 from go_rl.graphs.readers.jax.reader import trace_jax
 
 
@@ -130,3 +130,25 @@ def test_cost_equals_xla(case):
 )  # fmt: skip
 def test_flop_by_hand(function, args, flops):
     assert ours(function, *args)[0] == flops
+
+
+QUICK = frozenset(("mlp-training", "lenet-training", "dcgan", "gru", "neural-ode"))
+
+
+def _parameters():
+    slow = pytest.mark.slow
+    return [pytest.param(m, id=m.name, marks=() if m.name in QUICK else (slow,)) for m in MODELS]
+
+
+@pytest.mark.parametrize("model", _parameters())
+def test_within_five_percent_of_xla(model):
+    row = compare(model)
+    assert row.flops_ratio == pytest.approx(1, abs=0.05)
+    assert row.bytes_ratio == pytest.approx(1, abs=0.05)
+
+
+@pytest.mark.parametrize("model", [m for m in MODELS if m.name in ("gru", "neural-ode")])
+def test_folded_loops_cost_within_five_percent_too(model):
+    row = compare(model, JaxOptions(unroll_limit=0))
+    assert row.flops_ratio == pytest.approx(1, abs=0.05)
+    assert row.bytes_ratio == pytest.approx(1, abs=0.05)

@@ -1,4 +1,4 @@
-"""Every primitive that this JAX registers is priced, or refused with a reason."""
+"""Primitives and loops of JAX."""
 
 import json
 import subprocess
@@ -8,10 +8,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from jax import lax
 
-from go_rl.core import UnknownOperatorError
+from go_rl.core import OpKind, ReadError, UnknownOperatorError
 from go_rl.graphs.readers.jax import costs, inline
+from go_rl.graphs.readers.jax.inline import JaxOptions
 from go_rl.graphs.readers.jax.primitives import IDENTITY, REFUSED, names
 from go_rl.graphs.readers.jax.reader import trace_jax
 
@@ -137,3 +140,59 @@ def test_refusals_say_why(function, message):
     with pytest.raises(UnknownOperatorError, match=message):
         trace_jax(function, X)
     assert trace_jax(function, X, options=inline.JaxOptions(unknown="bytes")).num_nodes >= 1
+
+
+EIGHT = jax.ShapeDtypeStruct((8, 8), jnp.float32)
+MATMUL = 2 * 8 * 8 * 8
+
+
+def power(x, trips):
+    return jax.lax.fori_loop(0, trips, lambda i, c: c @ c, x)
+
+
+def folded(limit: int = 0) -> JaxOptions:
+    return JaxOptions(unroll_limit=limit)
+
+
+def test_a_loop_over_the_limit_is_one_node_that_costs_all_its_trips():
+    graph = trace_jax(lambda x: power(x, 300), EIGHT, options=folded(300))
+    assert graph.op_type == ("input", "scan")
+    assert graph.kind[1] == OpKind.CONTROL
+    assert graph.flops[1] == 300 * (MATMUL + 1)  # the loop counts its index
+    assert "300 trips are folded" in graph.meta["notes"][0]
+
+
+@settings(max_examples=8, deadline=None)
+@given(trips=st.integers(0, 6), inner=st.integers(1, 3))
+def test_folding_never_changes_the_flop(trips, inner):
+    def body(c, _):
+        return jax.lax.scan(lambda c, _: (jnp.sin(c) * 2 + c, None), c, None, length=inner)[0], None
+
+    def model(x):
+        return jax.lax.scan(body, x, None, length=trips)[0] + 1
+
+    whole, one = trace_jax(model, EIGHT), trace_jax(model, EIGHT, options=folded())
+    shallow = trace_jax(model, EIGHT, options=folded(trips * 1))
+    assert whole.flops.sum() == one.flops.sum() == shallow.flops.sum()
+    assert whole.flops.sum() == 64 * (2 * trips * inner + 1)
+
+
+@pytest.mark.parametrize(
+    ("start", "bound", "step", "trips"), [(0, 5, 1, 5), (3, 5, 1, 2), (0, 10, 3, 4), (7, 5, 1, 0)]
+)
+def test_while_with_known_bounds(start, bound, step, trips):
+    def model(x):
+        def again(c):
+            return c[0] < c[2]
+
+        def advance(c):
+            return c[0] + step, c[1] @ c[1], c[2]
+
+        return jax.lax.while_loop(again, advance, (start, x, jnp.int32(bound)))[1] + 1
+
+    assert trace_jax(model, EIGHT).op_type.count("dot_general") == trips
+
+
+def test_while_that_never_ends():
+    with pytest.raises(ReadError, match="trip count"):
+        trace_jax(lambda x: jax.lax.while_loop(lambda c: c[0] < 1, lambda c: c, (0, x)), EIGHT)

@@ -1,7 +1,5 @@
 """Graphs of JAX functions: nodes, edges, names, weights and outputs."""
 
-from __future__ import annotations
-
 import functools
 
 import jax

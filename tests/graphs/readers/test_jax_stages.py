@@ -1,7 +1,5 @@
 """Stages of a plan compute, one after the other, what the function computes."""
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Mapping, Sequence
 from typing import Any

@@ -1,7 +1,5 @@
 """What users may say of a model besides its name: sizes, inputs, trips, weights."""
 
-from __future__ import annotations
-
 import inspect
 
 import numpy as np

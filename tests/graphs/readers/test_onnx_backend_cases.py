@@ -4,8 +4,6 @@ Right are shapes and bytes of inputs and results, by the arrays of each case; an
 bilinear operators: the sum of their result where all operands are ones is their multiply-adds.
 """
 
-from __future__ import annotations
-
 import re
 import warnings
 from collections import Counter

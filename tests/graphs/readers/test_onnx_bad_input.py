@@ -1,7 +1,5 @@
 """Bad ONNX input: one clear error each."""
 
-from __future__ import annotations
-
 import pytest
 from onnx_models import header, read
 

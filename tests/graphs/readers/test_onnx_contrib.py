@@ -1,7 +1,5 @@
 """ONNX Runtime's own operators: result types and FLOP by their documentation, counted by hand."""
 
-from __future__ import annotations
-
 import pytest
 from onnx import TensorProto
 from onnx_models import shape_of, untyped_operator
@@ -33,8 +31,6 @@ def bytes_of(*shape, element=U8):
 SCALE, ZERO = floats(), bytes_of()
 IMAGE = floats(2, 16, 8, 8)
 QUANTISED = bytes_of(2, 4, 6)
-SCORES, CACHE = 2 * 4 * 6 * 6, 2 * 4 * 6 * 8
-"""Attention of 6 tokens over 6 keys, 4 heads of 8, batch 2."""
 
 TABLE = [
     # operator, operands, attributes, shape of the result, bytes of all results, FLOP

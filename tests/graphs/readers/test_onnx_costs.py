@@ -1,7 +1,5 @@
 """FLOP of ONNX operators against XLA's cost analysis of the same JAX function."""
 
-from __future__ import annotations
-
 import jax
 import jax.numpy as jnp
 import onnx

@@ -1,7 +1,5 @@
 """``ai.onnx.ml`` operators: result types by the specification, costs counted by hand."""
 
-from __future__ import annotations
-
 import pytest
 from onnx import TensorProto
 from onnx_models import array, shape_of, untyped_operator

@@ -13,7 +13,8 @@ import numpy as np
 import onnx
 import pytest
 from jax import lax
-from onnx import TensorProto, helper, numpy_helper
+from onnx import TensorProto, helper
+from onnx_models import array, model, value
 from torch_programs import Program
 
 from go_rl.graphs.readers import load
@@ -193,18 +194,14 @@ over the rows that are scattered."""
 def _onnx(path, args, op, attributes, constants):
     domain, _, op = op.rpartition(".")
     elements = {jnp.float32: TensorProto.FLOAT, jnp.int32: TensorProto.INT64}
-    inputs = [
-        helper.make_tensor_value_info(f"x{i}", elements[arg.dtype.type], arg.shape)
-        for i, arg in enumerate(args)
-    ]
+    inputs = [value(f"x{i}", arg.shape, elements[arg.dtype.type]) for i, arg in enumerate(args)]
     names = [x.name for x in inputs]
     names += ["" if c is None else f"c{i}" for i, c in enumerate(constants)]
-    held = [numpy_helper.from_array(c, f"c{i}") for i, c in enumerate(constants) if c is not None]
+    held = [array(f"c{i}", c, c.dtype) for i, c in enumerate(constants) if c is not None]
     results = ["y", "places"] if op == "TopK" else ["y"]
     node = helper.make_node(op, names, results, name="op", domain=domain, **attributes)
-    graph = helper.make_graph([node], "g", inputs, [onnx.ValueInfoProto(name="y")], held)
-    opsets = [helper.make_opsetid("", 23)] + [helper.make_opsetid(domain, 1)] * bool(domain)
-    onnx.save(helper.make_model(graph, opset_imports=opsets, ir_version=10), path)
+    made = model([node], inputs, ["y"], held, opset=23, domains=[domain] if domain else [])
+    onnx.save(made, path)
     return load(path)
 
 
@@ -263,8 +260,5 @@ def test_compiled(loaded, name):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         text = jax.jit(function).lower(*args).compile().as_text()
-    graphs = {
-        "jax": trace_jax(function, *args, weights=()),
-        "compiled": loaded(text),
-    }
+    graphs = {"jax": trace_jax(function, *args, weights=()), "compiled": loaded(text)}
     _agree(graphs, SLACK.get(name, COMPILED))

@@ -1,7 +1,5 @@
 """LiteRT models: FLOP by hand, stored bytes, and what is wrong with a damaged one."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from tflite_models import T, tflite

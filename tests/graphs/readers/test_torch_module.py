@@ -1,4 +1,4 @@
-"""Modules of PyTorch by name, exported on the fly; without PyTorch these tests are skipped."""
+"""Modules of PyTorch by name, whole and in micro-batches; skipped without PyTorch."""
 
 import pytest
 
@@ -10,7 +10,6 @@ torch = pytest.importorskip("torch", reason="PyTorch is not installed: pip insta
 MODULE = """
 import torch
 from torch import nn
-from torch.nn.attention.flex_attention import create_block_mask, flex_attention
 
 
 class Net(nn.Module):
@@ -28,29 +27,19 @@ class Words(nn.Module):
         super().__init__()
         self.words, self.last = nn.Embedding(50, 16), nn.Linear(16, 50, bias=False)
         self.last.weight = self.words.weight
-        self.unused = nn.Linear(3, 3)
 
     def forward(self, words, targets):
         logits = self.last(torch.tanh(self.words(words)))
         return nn.functional.cross_entropy(logits.flatten(0, 1), targets.flatten())
 
 
-class Both(Words):
-    def forward(self, words, targets):
-        logits = self.last(self.words(words)) + torch.tensor(2.0)
-        return nn.functional.cross_entropy(logits.flatten(0, 1), targets.flatten()), logits
-
-
-class Flexible(nn.Module):
-    def __init__(self, masked):
+class Perceptron(nn.Module):
+    def __init__(self):
         super().__init__()
-        self.last = nn.Linear(16, 16)
-        causal = lambda b, h, q, k: q >= k
-        self.mask = create_block_mask(causal, None, None, 64, 64, device="cpu") if masked else None
+        self.first, self.last = nn.Linear(24, 32), nn.Linear(32, 8)
 
-    def forward(self, q, k):
-        change = None if self.mask else lambda score, b, h, q, k: score + (q - k) * 0.1
-        return flex_attention(self.last(q), k, k, score_mod=change, block_mask=self.mask)
+    def forward(self, x, y):
+        return nn.functional.mse_loss(self.last(torch.tanh(self.first(x))), y)
 
 
 class Frozen(nn.Module):
@@ -63,8 +52,8 @@ class Broken(nn.Module):
         raise ValueError("not this way")
 
 
-model, words, both, broken, frozen = Net(), Words(), Both(), Broken(), Frozen()
-masked, changed = Flexible(True), Flexible(False)
+model, words, broken, frozen = Net(), Words(), Broken(), Frozen()
+perceptron, no_loss = Perceptron(), nn.Linear(4, 4)
 
 
 def sized(width=4):
@@ -130,3 +119,23 @@ def test_a_module_by_name(name, options, width):
 def test_what_cannot_be_read(name, options, said):
     with pytest.raises(ReadError, match=rf"^torch_nets:{name}: .*{said}"):
         load(f"torch_nets:{name}", **options)
+
+
+PAIR = {"x": (8, 24), "y": (8, 8)}
+
+
+@pytest.mark.parametrize(
+    ("name", "inputs", "options", "said"),
+    [
+        ("perceptron", PAIR, {}, "splits a training iteration; give --training"),
+        ("perceptron", PAIR, {"micro_batches": 3, "training": "sgd"}, "choose 1, 2, 4, 8"),
+        ("no_loss", {"input": (8, 4)}, {"training": "sgd"}, r"the loss.*shape \(4, 4\)"),
+        (
+            "perceptron", {**PAIR, "y": (4, 8)}, {"training": "sgd"},
+            "one batch axis.*'x'.*'y'.*All tensors",
+        ),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_split_into_micro_batches(name, inputs, options, said):
+    with pytest.raises(ReadError, match=rf"^torch_nets:{name}: .*{said}"):
+        load(f"torch_nets:{name}", **{"inputs": inputs, "micro_batches": 2, **options})

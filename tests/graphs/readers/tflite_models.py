@@ -1,7 +1,5 @@
 """Small LiteRT models, written field by field as the schema numbers them."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import flatbuffers

@@ -1,7 +1,5 @@
 """Programs of `torch.export` as documents, made without PyTorch."""
 
-from __future__ import annotations
-
 import json
 import zipfile
 from pathlib import Path

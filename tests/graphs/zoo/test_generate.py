@@ -1,17 +1,20 @@
-"""Generated graphs: the same for a seed, of every kind, and none that the zoo holds out."""
-
-from __future__ import annotations
+"""Freezing and generating networks."""
 
 import csv
+import sys
 from functools import cache
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 import go_rl
-from go_rl.core import OpGraph, ZooError, check_graph
+from go_rl.core import GoRLError, MissingDependencyError, OpGraph, ZooError, check_graph
+from go_rl.graphs.zoo import freeze, zoo_entry, zoo_names
 from go_rl.graphs.zoo.generate.generated import GRAMMAR, generated_graph, generated_model
 from go_rl.graphs.zoo.index import FOLDER, generated_name, generated_seed, read_index
+from go_rl.graphs.zoo.models.inventory import ZOO_MODELS
+from go_rl.graphs.zoo.models.vision import keras_applications
 
 QUICK = (0, 3, 4, 7)
 """Seeds of kinds that differ."""
@@ -67,3 +70,44 @@ def test_generated_graphs_are_loaded_by_name():
 def test_a_bad_seed_is_one_clear_error(seed):
     with pytest.raises(ZooError, match="a whole number 0 to 2"):
         generated_graph(seed)
+
+
+RECIPES = {model.name: model for model in ZOO_MODELS}
+
+
+def test_every_recipe_is_frozen_and_every_frozen_graph_has_its_recipe():
+    assert len(RECIPES) == len(ZOO_MODELS)
+    assert set(RECIPES) == set(zoo_names(training=True))
+    for name, model in RECIPES.items():
+        entry = zoo_entry(name)
+        assert (entry.family, entry.training) == (model.family, model.training)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["resnet18", "bert-tiny", "wavenet-1x10"])
+def test_a_recipe_traces_to_the_frozen_graph(name):
+    assert freeze.changed_models([RECIPES[name]]) == []
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")  # of Keras and its imports
+@pytest.mark.parametrize("name", list(RECIPES))
+def test_every_recipe_traces_to_the_frozen_graph(name):
+    try:
+        assert freeze.changed_models([RECIPES[name]]) == []
+    except MissingDependencyError as error:
+        pytest.skip(str(error))
+
+
+@pytest.mark.parametrize(
+    ("keras", "message"),
+    [
+        (None, "pip install keras"),
+        (SimpleNamespace(backend=SimpleNamespace(backend=lambda: "torch")), "KERAS_BACKEND=jax"),
+    ],
+)
+def test_a_missing_or_wrongly_set_keras_is_named(monkeypatch, keras, message):
+    monkeypatch.setenv("KERAS_BACKEND", "jax")
+    monkeypatch.setitem(sys.modules, "keras", keras)
+    with pytest.raises(GoRLError, match=message):
+        keras_applications.ENTRIES[0].build()

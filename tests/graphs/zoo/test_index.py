@@ -1,9 +1,10 @@
-"""The frozen zoo: files, index and split agree, and mistakes are named."""
+"""Networks of the zoo."""
 
 import shutil
 import subprocess
 import sys
 
+import jax
 import pytest
 
 from go_rl import load
@@ -17,6 +18,9 @@ from go_rl.graphs.zoo.index import (
     VALIDATION_FAMILIES,
     split_of,
 )
+from go_rl.graphs.zoo.models.building import flax_model, integers
+from go_rl.graphs.zoo.models.language.recurrent import GNMT
+from go_rl.graphs.zoo.models.language.sized import SIZED
 
 ALL = zoo_names(training=True)
 
@@ -110,3 +114,50 @@ def test_listing_imports_no_tracer():
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "[]\n"
+
+
+def _count(built):
+    """Number of parameters of what is built."""
+    return sum(x.size for x in jax.tree.leaves(built[1][0]))
+
+
+@pytest.mark.parametrize("layers", [2, 4, 8])
+def test_gnmt_parameters_by_hand(layers):
+    wide, inner = 4 * 1024 * 3 * 1024 + 4096, 4 * 1024 * 2 * 1024 + 4096
+    encoder = 2 * inner + wide + (layers - 2) * inner
+    attention = 2 * 1024 * 1024 + 1024
+    tables = 2 * 16000 * 1024 + 1024 * 16000 + 16000
+    by_hand = encoder + layers * wide + attention + tables
+    built = flax_model(GNMT(layers), integers(1, 2), integers(1, 2))
+    assert _count(built) == by_hand
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["opt-1.3b", "gpt3-xl"])
+def test_parameters_are_as_published(name):
+    """1,316 million of the released OPT-1.3B; 1.3 billion, Brown et al. 2020, table 2.1."""
+    _, args, weights = SIZED[name].build()
+    total = sum(x.size for i in weights for x in jax.tree.leaves(args[i]))
+    assert total / 1e6 == pytest.approx(1316, rel=0.005)
+
+
+@pytest.mark.parametrize(
+    ("name", "dims", "message"),
+    [
+        ("bert-large", {"batches": 8}, "no dimension 'batches'; did you mean 'batch'"),
+        ("bert-large", {"sequence": 513}, "zoo:bert-large: sequence=513: the model has 512"),
+        ("gpt2-large", {"batch": -1}, "batch"),
+        ("gpt2-large", {"batch": 0}, "batch"),
+        ("resnet50", {"batch": 8}, "frozen, without symbolic dimensions, so 'batch' cannot"),
+    ],
+)
+def test_dimensions_that_a_network_lacks(name, dims, message):
+    with pytest.raises(ReadError, match=message):
+        load(f"zoo:{name}", dims)
+
+
+def test_misspelt_names():
+    with pytest.raises(ZooError, match="did you mean 'gpt3-xl'"):
+        load("zoo:gpt3xl", {"batch": 2})
+    with pytest.raises(ZooError, match=r"did you mean 'opt-1\.3b-training'"):
+        load("zoo:opt-1.3b-trainin")

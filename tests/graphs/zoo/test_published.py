@@ -1,12 +1,24 @@
-"""Frozen graphs have the parameters and operators of the networks as they were published."""
-
-from __future__ import annotations
+"""Problems of the zoo and what others published on them."""
 
 from itertools import pairwise
 
+import numpy as np
 import pytest
 
+from go_rl.core import ZooError
+from go_rl.core.decisions import Decisions
+from go_rl.costs.models.zoo_problem import priced_problem
 from go_rl.graphs.zoo import zoo_entry, zoo_graph, zoo_names
+from go_rl.graphs.zoo.best_known import (
+    BestEntry,
+    best_entries,
+    best_known,
+    decisions_digest,
+    write_best,
+)
+from go_rl.graphs.zoo.problems import PARTS, zoo_problem, zoo_problems
+from go_rl.objectives.makespan.workspace import MakespanWorkspace
+from go_rl.objectives.ring.workspace import RingWorkspace
 
 EXACT = {
     "vgg16": 138_357_544,  # Keras documentation, with batch statistics
@@ -53,3 +65,96 @@ def test_training_forms_of_the_families_of_go_have_a_backward_pass():
     assert set(forms) <= set(zoo_names("training-form"))
     for name in ("transformer-xl-2-layers-training", "wavenet-2x18-training"):
         assert 0.4 < zoo_graph(name).is_backward.mean() < 0.8
+
+
+OBJECTIVES = ("ring", "makespan")
+
+
+def test_names_are_unique_and_lead_back():
+    problems = zoo_problems()
+    assert len({p.name for p in problems}) == len(problems)
+    assert all(zoo_problem(p.name) == p for p in problems)
+    assert sum(len(zoo_problems(part)) for part in PARTS) == len(problems)
+
+
+@pytest.mark.parametrize("objective", OBJECTIVES)
+def test_each_side_is_large_enough_and_families_stay_on_one(objective):
+    families = {part: {p.family for p in zoo_problems(part, objective)} for part in PARTS}
+    assert len(zoo_problems("test", objective)) >= 20
+    assert len(families["test"]) >= 6
+    assert not families["train"] & families["test"]
+    assert not families["train"] & families["validation"]
+    assert not families["test"] & families["validation"]
+
+
+@pytest.mark.parametrize("objective", OBJECTIVES)
+def test_no_graph_is_on_two_sides_under_another_name(objective):
+    digests = {
+        part: {zoo_entry(p.graph).digest for p in zoo_problems(part, objective)} for part in PARTS
+    }
+    assert not digests["train"] & (digests["test"] | digests["validation"])
+    assert not digests["test"] & digests["validation"]
+
+
+def test_misspelt_names_are_answered_with_the_nearest():
+    with pytest.raises(ZooError, match=r"did you mean 'nasnet-mobile\.ring36\.strict'"):
+        zoo_problem("nasnet-mobil.ring36.strict")
+    with pytest.raises(ZooError, match="unknown split 'tset'"):
+        zoo_problems("tset")
+
+
+def _entry(name, arrays):
+    return BestEntry(
+        name, "test", "f", "g", 2.0, 1.0, "annealing", 0, 3.0, decisions_digest(arrays)
+    )
+
+
+@pytest.fixture
+def folder(tmp_path):
+    device = {"device": np.array([0, 1], np.int16)}
+    full = {**device, "priority": np.array([3, 1], np.int32)}
+    arrays = {
+        "a/device": device["device"],
+        "b/device": device["device"],
+        "b/priority": full["priority"],
+    }
+    write_best([_entry("b", full), _entry("a", device)], arrays, tmp_path)
+    return tmp_path
+
+
+def test_what_was_written_is_read(folder):
+    assert list(best_entries(folder)) == ["a", "b"]
+    plan = best_known("b", folder)
+    assert plan.priority is not None
+    assert (plan.device.tolist(), plan.priority.tolist()) == ([0, 1], [3, 1])
+    assert plan.fusion_group is None
+    assert plan.entry.gap == 1.0
+
+
+def test_a_changed_index_or_plan_is_refused(folder):
+    index = folder / "zoo-best-2.json"
+    index.write_text(index.read_text().replace('"seconds": 2.0', '"seconds": 1.9', 1))
+    with pytest.raises(ZooError, match="was changed after it was frozen"):
+        best_known("a", folder)
+
+
+def test_frozen_plans_are_for_the_graphs_of_the_zoo():
+    for name, entry in best_entries().items():
+        problem = zoo_problem(name)
+        assert entry.graph_digest == zoo_entry(problem.graph).digest
+        assert (entry.part, entry.family) == (problem.part, problem.family)
+        assert 0 < entry.bound <= entry.seconds
+
+
+@pytest.mark.parametrize("objective", ["ring", "makespan"])
+def test_a_frozen_plan_takes_the_seconds_it_says(objective):
+    names = [n for n in best_entries() if zoo_problem(n).objective == objective]
+    name = min(names, key=lambda n: zoo_entry(zoo_problem(n).graph).nodes)
+    plan, problem = best_known(name), priced_problem(zoo_problem(name))
+    workspace = (RingWorkspace if objective == "ring" else MakespanWorkspace)(problem)
+    decisions = Decisions(
+        plan.device[None],
+        None if plan.priority is None else plan.priority[None].astype(np.int64),
+        None if plan.fusion_group is None else plan.fusion_group[None].astype(np.int64),
+    )
+    assert workspace.evaluate(decisions).seconds[0] == pytest.approx(plan.entry.seconds, rel=1e-9)

@@ -9,18 +9,9 @@ from reference.boxed_problems import random_problem
 from reference.latency import latency
 from reference.max_load import max_load, optimum
 
-from go_rl.core import (
-    Budget,
-    Objective,
-    Problem,
-    SearchError,
-    Status,
-    load_hardware,
-)
-from go_rl.core.decisions import Decisions
+from go_rl.core import Budget, Objective, Problem, SearchError, Status, load_hardware
 from go_rl.objectives.host.methods.landscapes import LatencyLandscape, MaxLoadLandscape
 from go_rl.objectives.host.methods.local_search import LocalSearch, warm_up
-from go_rl.objectives.host.methods.max_load_dp import MaxLoadDP
 from go_rl.objectives.host.workspace import HostWorkspace
 from go_rl.verify.check_plan import check_plan
 
@@ -37,13 +28,6 @@ def tiny(seed: int, objective: Objective = MAX_LOAD) -> Problem:
 
 def found(problem: Problem, seed: int = 0):
     return LocalSearch().optimize(problem, Budget(samples=SAMPLES[problem.objective]), seed)
-
-
-def greedy(problem: Problem) -> Decisions | None:
-    decisions, evaluation = next(HostWorkspace(problem).greedy())
-    assert (decisions is None) == (evaluation.status is Status.GAVE_UP)
-    assert decisions is not None or "finds no room for some nodes" in evaluation.detail
-    return decisions
 
 
 @both
@@ -64,52 +48,11 @@ def test_tiny_problems_are_solved_and_bounded(seed, objective):
     check_plan(plan, problem)
 
 
-@both
-@pytest.mark.parametrize("seed", range(40, 52))
-def test_greedy_is_legal_where_it_finds_room(seed, objective):
-    problem = tiny(seed, objective)
-    if (decisions := greedy(problem)) is None:
-        return
-    value, status = JUDGE[objective](problem, decisions.device[0])
-    assert status is Status.OK
-    assert value >= HostWorkspace(problem).bound - 1e-9
-    assert HostWorkspace(problem).detail(decisions).status is Status.OK
-
-
-@pytest.mark.parametrize("seed", range(40, 50))
-def test_dp_is_legal_and_no_better_than_possible(seed):
-    problem = tiny(seed)
-    best = optimum(problem, max_load)
-    plan = MaxLoadDP().optimize(problem, Budget(samples=50), 0)
-    assert plan.samples <= 50
-    if plan.evaluation.status is Status.OK:
-        assert best - 1e-9 <= plan.value
-        assert max_load(problem, plan.device)[0] == pytest.approx(plan.value)
-
-
-@pytest.mark.parametrize(
-    "problem",
-    [random_problem(7, MAX_LOAD, 30, 4), random_problem(9, LATENCY, 25, 4)],
-    ids=["max-load", "latency"],
-)
-def test_equal_seeds_and_samples_give_equal_plans(problem):
-    one, two = (found(problem, 3) for _ in range(2))
-    assert (one.device == two.device).all()
-    assert one.samples == two.samples <= SAMPLES[problem.objective]
-
-
 def test_the_ring_is_refused():
     assert LocalSearch().name == "local-search"
     problem = replace(tiny(0), hardware=load_hardware("ring4"), objective=Objective.RING, fixed={})
     with pytest.raises(SearchError, match="objective max-load or latency"):
         LocalSearch().optimize(problem, Budget(samples=30_000), 0)
-
-
-def test_plans_pass_the_independent_judge():
-    problem = random_problem(11, MAX_LOAD, 20, 3)
-    plan = found(problem)
-    assert plan.evaluation.status is Status.OK
-    check_plan(plan, problem)
 
 
 @both

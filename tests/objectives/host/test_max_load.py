@@ -1,4 +1,4 @@
-"""Max-load pricing: hand-computed loads, the twin, and the authors' own figures."""
+"""Maximum load and latency against their twins; bounds of maximum load."""
 
 import os
 from collections import Counter
@@ -8,7 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 from reference.boxed_problems import random_devices, random_problem
-from reference.max_load import max_load
+from reference.latency import latency
+from reference.max_load import max_load, optimum
+from reference.problem_with import problem_with
 from tied_weights import tied
 
 from go_rl.core import (
@@ -22,12 +24,16 @@ from go_rl.core import (
     ProblemError,
     Status,
     Topology,
-    rule_set,
 )
 from go_rl.core.evaluation import STATUS_CODES
 from go_rl.costs.models import ProblemOptions, file_hardware, make_problem
 from go_rl.graphs.readers import load
 from go_rl.graphs.readers.graph_builder import GraphBuilder, Node
+from go_rl.objectives.host.hypergraph import contract_problem
+from go_rl.objectives.host.max_load_cut_bound import fractional_knapsack
+from go_rl.objectives.host.methods.max_load_dp import assignment_value
+from go_rl.objectives.host.methods.max_load_exact import solve_exactly
+from go_rl.objectives.host.simulate.latency import evaluate_latency, latency_batch
 from go_rl.objectives.host.simulate.max_load import evaluate_max_load, max_load_batch
 
 DATA = Path(os.environ.get("GO_RL_DATA", Path(__file__).parents[3] / "../shared/data"))
@@ -44,48 +50,16 @@ def diamond(**fields) -> Problem:
     for u, v in ((0, 1), (0, 2), (1, 3), (2, 3)):
         builder.add_edge(u, v, 1.0)
     hardware = Hardware("two and a host", (TILE, TILE, CPU), Links(Topology.FULL, 1.0))
+    seconds = np.array([[4.0, 5.0, 6.0, 7.0], [40.0, 50.0, 60.0, np.inf]])
     values = {
-        "seconds": np.array([[4.0, 5.0, 6.0, 7.0], [40.0, 50.0, 60.0, np.inf]]),
-        "weight_bytes": np.array([4.0, 4.0, 4.0, 2.0]),
-        "transfer_seconds": np.array([2.0, 1.0, 1.0, 1.0]),
-        **fields,
-    }
-    return Problem(
-        graph=builder.build(),
-        hardware=hardware,
-        objective=Objective.MAX_LOAD,
-        rules=rule_set("default"),
-        cost_model="profiled",
-        output_bytes=np.zeros(4),
-        tied_bytes=np.zeros(0),
-        streamed_bytes=np.zeros(4),
-        edge_bytes=np.zeros(4),
-        **values,
-    )
+        "weight_bytes": np.array([4.0, 4.0, 4.0, 2.0]), "edge_bytes": np.zeros(4),
+        "transfer_seconds": np.array([2.0, 1.0, 1.0, 1.0]), **fields,
+    }  # fmt: skip
+    return problem_with(builder.build(), hardware, Objective.MAX_LOAD, seconds, **values)
 
 
 def devices(*plan: int) -> np.ndarray:
     return np.array(plan, np.int16)
-
-
-@pytest.mark.parametrize(
-    ("plan", "expected"),
-    [
-        # device 0: a, b and a's output, b's output; device 1: c, d, and inputs from a and b.
-        ((0, 0, 1, 1), [4 + 5 + 2 + 1, 6 + 7 + 2 + 1, 0]),
-        # a leaves device 0 once although b and c both read it.
-        ((0, 1, 1, 1), [4 + 2, 5 + 6 + 7 + 2, 0]),
-        # The CPU computes for 50 and pays no transfer.
-        ((0, 2, 0, 0), [4 + 6 + 7 + 2 + 1, 0, 50]),
-        # Nothing leaves a device that holds everything.
-        ((1, 1, 1, 1), [0, 22, 0]),
-    ],
-)
-def test_loads_by_hand(plan, expected):
-    evaluation = evaluate_max_load(diamond(memory=False), devices(*plan))
-    assert evaluation.status is Status.OK
-    assert evaluation.device_seconds.tolist() == expected
-    assert evaluation.seconds == max(expected)
 
 
 @pytest.mark.parametrize(
@@ -125,17 +99,26 @@ def test_a_plan_of_the_wrong_length_is_an_error():
         evaluate_max_load(diamond(), devices(0, 0, 1))
 
 
-def test_the_kernel_agrees_with_the_twin():
+KERNELS = {
+    Objective.MAX_LOAD: (max_load_batch, evaluate_max_load, max_load),
+    Objective.LATENCY: (latency_batch, evaluate_latency, latency),
+}
+"""The kernel of many plans, the evaluation of one, and their twin."""
+
+
+@pytest.mark.parametrize("objective", KERNELS)
+def test_the_kernel_agrees_with_the_twin(objective):
+    batch, evaluate, twin = KERNELS[objective]
     seen = Counter()
     for seed in range(36):
-        problem = random_problem(seed, Objective.MAX_LOAD, 1 + seed % 9, 1 + seed % 4)
+        problem = random_problem(seed, objective, 1 + seed % 9, 1 + seed % 4)
         plans = random_devices(seed, problem, 12)
-        values, codes = max_load_batch(problem, plans)
+        values, codes = batch(problem, plans)
         for plan, value, code in zip(plans, values, codes, strict=True):
-            expected, status = max_load(problem, plan)
+            expected, status = twin(problem, plan)
             assert STATUS_CODES[code] is status
             assert value == pytest.approx(expected, rel=1e-12)
-            single = evaluate_max_load(problem, plan)
+            single = evaluate(problem, plan)
             assert single.status is status
             assert single.seconds == value
             seen[status] += 1
@@ -155,7 +138,6 @@ ONE_DEVICE = {
     "operators/bert_L-12_training": 1891.74,
     "operators/resnet50_inference": 325.132,
 }
-EXPERT = {"bert24": 20.084, "gnmt": 46.2085, "resnet50": 43.9183}
 
 
 def published(path: str) -> Problem:
@@ -175,20 +157,25 @@ def test_one_accelerator_costs_what_the_authors_program_says(path):
     assert float(f"{1e3 * value.seconds:.6g}") == ONE_DEVICE[path]
 
 
-@pytest.mark.parametrize("model", EXPERT)
-def test_expert_splits_cost_what_the_authors_program_says(model):
-    problem = published(f"layers/{model}_inference")
-    plan = expert_split(problem, model)
-    value = evaluate_max_load(problem, plan).seconds
-    assert float(f"{1e3 * value:.6g}") == EXPERT[model]
+UNLIMITED = 60.0
 
 
-def expert_split(problem: Problem, model: str) -> np.ndarray:
-    import json
+@pytest.mark.parametrize("seed", range(200, 206))
+def test_cp_sat_proves_the_optimum(seed):
+    problem = random_problem(seed, Objective.MAX_LOAD, 2 + seed % 5, 1 + seed % 3)
+    best = optimum(problem, max_load)
+    if np.isinf(best):
+        return
+    contraction = contract_problem(problem)
+    anything = np.zeros(len(contraction.hypergraph.size), np.int16)
+    bound, device = solve_exactly(contraction, 0.0, (1.5 * best, anything), UNLIMITED, 1)
+    assert bound == pytest.approx(best, rel=1e-5)
+    assert bound <= best * (1 + 1e-9)
+    assert device is not None
+    assert assignment_value(contraction, device) == pytest.approx(best)
 
-    document = json.loads((GRAPHS / f"human-experts/{model}_inference_expert.json").read_text())
-    plan = np.full(problem.graph.num_nodes, problem.hardware.num_accelerators, np.int16)
-    for device, part in enumerate(document["fpgas"]):
-        for name in part["nodes"]:
-            plan[problem.graph.index[name]] = device
-    return plan
+
+def test_the_knapsack_takes_the_best_rate_first():
+    value, price = np.array([6.0, 10.0, 4.0, 7.0]), np.array([2.0, 5.0, 0.0, np.inf])
+    assert fractional_knapsack(value, price, 4.5) == pytest.approx(4 + 6 + 10 * 2.5 / 5)
+    assert fractional_knapsack(value, price, -1.0) == pytest.approx(4.0)

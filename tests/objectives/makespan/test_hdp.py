@@ -17,13 +17,7 @@ from go_rl.objectives.makespan.methods.hdp.features import (
     group_features,
     op_features,
 )  # fmt: skip
-from go_rl.objectives.makespan.methods.hdp.hdp import (
-    HDP,
-    Actors,
-    draw,
-    new_learner,
-    update,
-)
+from go_rl.objectives.makespan.methods.hdp.hdp import HDP, Actors, draw, new_learner, update
 from go_rl.objectives.makespan.workspace import makespan_workspace
 from go_rl.verify.check_plan import check_plan
 

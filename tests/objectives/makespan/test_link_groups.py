@@ -2,7 +2,6 @@
 
 from dataclasses import replace
 
-import numpy as np
 import pytest
 from reference.link_groups import random_links, with_random_links
 from reference.step_problems import random_plans, random_step, step_problem
@@ -12,7 +11,6 @@ from go_rl.core import (
     HardwareError,
     LinkGroup,
     Links,
-    OpKind,
     ProblemError,
     Status,
     Topology,
@@ -62,19 +60,6 @@ def test_the_replay_agrees_with_the_checker():
                 assert trace.peak.tolist() == pytest.approx(checked.peak_bytes, rel=1e-9)
                 seen += 1
     assert seen > 60
-
-
-def chain(links: Links, sizes: list[float]):
-    """Producers on device 0 whose results go to devices 1, 2 and 3."""
-    count = len(sizes)
-    edges = [(i, count + i, size) for i, size in enumerate(sizes)]
-    problem = step_problem([1.0] * 2 * count, edges, 4, kinds=[OpKind.MATMUL] * 2 * count)
-    return replace(problem, hardware=replace(problem.hardware, links=links))
-
-
-def seconds(links: Links, device: list[int], sizes: list[float]) -> float:
-    problem = chain(links, sizes)
-    return float(MakespanPricer(problem).price(Decisions(np.array([device], np.int16)))[0][0])
 
 
 @pytest.mark.parametrize(

@@ -122,9 +122,7 @@ def test_an_objective_with_sets_of_devices_in_a_word_refuses_more():
     links = Links(Topology.FULL, 1.0)
     with pytest.raises(ProblemError, match="works with at most 64 devices, and 'many' has 65"):
         replace(
-            problem,
-            objective=Objective.MAX_LOAD,
-            hardware=replace(problem.hardware, links=links),
+            problem, objective=Objective.MAX_LOAD, hardware=replace(problem.hardware, links=links)
         )
 
 

@@ -1,17 +1,19 @@
-"""The compiled replay against its plain twin, the checker, Algorithm 2 of CDMPP, and what holds of
-every schedule."""
+"""The replay, against the reference and in memory."""
 
 from collections import Counter
+from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from reference.replay import replay
-from reference.step_problems import random_plans, random_step
+from reference.step_problems import Summed, decided, random_plans, random_step, step_problem
 
-from go_rl.core import Status
+from go_rl.core import OpKind, Problem, Status
 from go_rl.core.decisions import Decisions
 from go_rl.core.evaluation import STATUS_CODES
-from go_rl.objectives.makespan.simulate.pricing import MakespanPricer
+from go_rl.objectives.makespan.simulate.pricing import MakespanPricer, held_at_peak
+from go_rl.verify import makespan_value
 from go_rl.verify.makespan_value import replayed
 
 
@@ -78,3 +80,58 @@ def test_a_batch_is_priced_as_its_plans_one_by_one():
         status, makespan, _ = pricer.trace(plans, i)
         assert STATUS_CODES[codes[i]] is status
         assert seconds[i] == (makespan if status.ok else np.inf)
+
+
+ELEMENTWISE, INPUT, OTHER = OpKind.ELEMENTWISE, OpKind.INPUT, OpKind.OTHER
+
+
+def makespan(problem: Problem, device, priority=None, leader=None) -> float:
+    seconds, _ = MakespanPricer(problem).price(decided(device, priority, leader))
+    return float(seconds[0])
+
+
+def test_out_of_memory_is_a_status_that_names_the_device():
+    problem = step_problem([1.0, 2.0], [(0, 1, 8.0)], 2, weights=[0.0, 93.0], memory_bytes=100.0)
+    pricer = MakespanPricer(problem)
+    found = pricer.evaluate(decided([0, 1]))
+    assert found.status is Status.OUT_OF_MEMORY
+    assert found.seconds == np.inf
+    assert found.peak_bytes.tolist() == [8.0, 101.0]
+    assert found.detail == (
+        "device 1 needs 101 bytes (93 of them weights); its memory is 100; the largest there at "
+        "that moment: weights of 1 93, result of 0 8; the difference is result of 0: without "
+        "its 8 bytes all would fit"
+    )
+    assert pricer.trace(decided([0, 1]))[1] == 11.0
+    assert makespan(replace(problem, memory=False), [0, 1]) == 11.0
+    assert makespan(step_problem([1.0], weights=[100.0], memory_bytes=100.0), [0]) == 1.0
+
+
+def held_by_both(seed: int, fused: bool) -> Iterator[tuple[list, list, float]]:
+    """What pricer and checker find on each device of a plan whose kernels all take time, and the
+    peak."""
+    made = random_step(seed, 10, memory_bytes=1e6)
+    problem = replace(made, seconds=np.where(made.graph.is_fed, 0.0, np.maximum(made.seconds, 1.0)))
+    problem = replace(problem, kernels=Summed(problem.seconds))
+    device, priority, leader = random_plans(seed, problem, 1)
+    pricer = MakespanPricer(problem)
+    plans = Decisions(device, priority, leader if fused else None)
+    status, _, trace = pricer.trace(plans)
+    own = leader[0] if fused else np.arange(len(leader[0]))
+    for where in range(problem.hardware.num_devices) if status.ok else ():
+        plan = device[0].astype(np.int64), own
+        mine = held_at_peak(problem.graph, pricer.arrays, plan, (pricer.jobs(plans), trace), where)
+        theirs = makespan_value.held_at_peak(problem, device[0], priority[0], own, where)
+        yield list(mine), theirs, float(trace.peak[where])
+
+
+def test_what_pricer_and_checker_find_at_the_peak_adds_up_to_it():
+    compared = 0
+    for seed in range(50):
+        for mine, theirs, peak_bytes in held_by_both(seed, fused=bool(seed % 2)):
+            assert sum(size for _, size in mine) == pytest.approx(peak_bytes)
+            assert sum(size for _, size in theirs) == pytest.approx(peak_bytes)
+            if seed % 2 == 0:
+                assert Counter(x for x in mine if x[1]) == Counter(x for x in theirs if x[1])
+            compared += peak_bytes > 0
+    assert compared > 60

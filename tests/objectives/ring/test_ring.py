@@ -1,4 +1,4 @@
-"""Ring pricing: hand-computed plans, an independent twin, and the checker's own value."""
+"""Prices of ring plans, by hand and against the reference; memory."""
 
 from collections import Counter
 from dataclasses import replace
@@ -8,12 +8,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from reference.random_rings import random_ring
-from reference.ring import price
+from reference.ring import lifetimes, price, tensors
 from reference.small_rings import ring_problem
 from tied_weights import tied
 
 from go_rl.core import Device, Hardware, Links, Problem, Status, Topology
 from go_rl.core.evaluation import STATUS_CODES
+from go_rl.objectives.ring.simulate.memory import confirm_memory
 from go_rl.objectives.ring.simulate.pricing import RingPricer
 from go_rl.solvers.replication import replicas_of
 from go_rl.verify.rules import legal
@@ -48,16 +49,6 @@ def problem_with(nodes: int, edges: list[tuple[int, int, float]], chips: int, **
 
 def evaluate(problem: Problem, *device: int):
     return RingPricer(problem).evaluate(np.array(device, np.int16))
-
-
-def test_two_chips():
-    problem = problem_with(3, [(0, 1, 8.0), (1, 2, 20.0)], 2, seconds=[1.0, 2.0, 4.0])
-    found = evaluate(problem, 0, 0, 1)
-    assert found.device_seconds.tolist() == [3.0, 4.0]
-    assert found.link_bytes.tolist() == [20.0, 0.0]
-    assert found.link_seconds.tolist() == [5.0, 0.0]
-    assert found.seconds == 5.0
-    assert found.throughput == 0.2
 
 
 def test_a_copy_makes_traffic_vanish_and_costs_its_work_and_weights_on_each_chip():
@@ -196,3 +187,53 @@ def test_a_batch_is_priced_as_its_plans_one_by_one():
     one = [pricer.price(device[None]) for device in devices]
     assert values.tolist() == [float(v[0]) for v, _ in one]
     assert codes.tolist() == [int(c[0]) for _, c in one]
+
+
+def confirmed(problem: Problem, *device: int):
+    home, present = RingPricer(problem).place(np.array(device, np.int16))
+    return confirm_memory(problem, home, present)
+
+
+def test_too_little_is_proved():
+    chain = [(0, 1, 10.0), (1, 2, 6.0)]
+    for room, status in ((16.0, Status.OK), (15.0, Status.OUT_OF_MEMORY)):
+        assert confirmed(problem_with(3, chain, 1, memory_bytes=room), 0, 0, 0)[0] is status
+
+
+def test_weights_alone_may_be_too_much():
+    status, used = confirmed(problem_with(2, [], 2, weights=[101.0, 3.0]), 0, 1)
+    assert status is Status.OUT_OF_MEMORY
+    assert used.tolist() == [101.0, 3.0]
+
+
+@pytest.mark.parametrize("chunk", range(1))
+def test_heights_cover_the_peak_and_stay_within_the_chip(chunk):
+    seen: Counter[Status] = Counter()
+    for seed in range(100 * chunk, 100 * chunk + 100):
+        problem = replace(richer(seed), memory=True)
+        pricer = RingPricer(problem)
+        device = random_devices(seed, problem, 2)[1]
+        home, present = pricer.place(device)
+        evaluation = pricer.evaluate(device)
+        if evaluation.status is Status.ILLEGAL:
+            continue
+        status, used = confirm_memory(problem, home, present)
+        seen[status] += 1
+        if evaluation.status is Status.OUT_OF_MEMORY:
+            assert status is Status.OUT_OF_MEMORY
+        if status.ok:
+            room = [chip.memory_bytes for chip in problem.hardware.devices]
+            assert (used >= evaluation.peak_bytes).all()
+            assert (used <= room).all()
+            assert (used <= most_bytes(problem, home, present)).all()
+    assert min(seen[Status.OK], seen[Status.OUT_OF_MEMORY]) > 10
+
+
+def most_bytes(problem: Problem, home: np.ndarray, present: np.ndarray) -> list[float]:
+    """Everything side by side: no allocation needs more."""
+    sets, found = sets_of(present), tensors(problem)
+    twin = price(problem, home.tolist(), sets)
+    return [
+        held + sum(size for _, _, size in lifetimes(problem, found, home.tolist(), sets, chip))
+        for chip, held in enumerate(twin.weights)
+    ]

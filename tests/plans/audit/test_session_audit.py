@@ -7,7 +7,8 @@ from types import SimpleNamespace
 import numpy as np
 import onnx
 import pytest
-from onnx import TensorProto, helper, numpy_helper
+from graphs.readers.onnx_models import array, parsed
+from plans.stages_here import plan_of
 
 import go_rl
 from go_rl.core import ExecutionError, ReadError
@@ -20,24 +21,11 @@ CPUS = {0: "CPU", 1: "CPUExecutionProvider"}
 def ran(tmp_path_factory):
     """A model, a plan for it, and what a session wrote."""
     path = tmp_path_factory.mktemp("session")
-    nodes = [
-        helper.make_node("Neg", ["k"], ["kk"], name="constants"),
-        helper.make_node("MatMul", ["x", "w"], ["m"], name="product"),
-        helper.make_node("Add", ["m", "kk"], ["a"], name="bias"),
-        helper.make_node("Erf", ["a"], ["y"]),
-    ]
-    weights = [numpy_helper.from_array(np.ones(shape, np.float32), name)
-               for name, shape in (("k", (8,)), ("w", (8, 8)))]  # fmt: skip
-    values = [helper.make_tensor_value_info(name, TensorProto.FLOAT, (4, 8)) for name in "xy"]
-    graph = helper.make_graph(nodes, "g", values[:1], values[1:], weights)
+    text = """(float[4,8] x) => (float[4,8] y) {
+        [constants] kk = Neg(k) [product] m = MatMul(x, w) [bias] a = Add(m, kk) y = Erf(a) }"""
     model = path / "m.onnx"
-    onnx.save(
-        helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9), model
-    )
-    plan = go_rl.optimize(
-        model, hardware="p100x2", decide="placement", samples=2, method="default",
-        fixed={"product": 0, "bias": 0, "y": 1},
-    ).best  # fmt: skip
+    onnx.save(parsed(text, *(array(n, np.ones(s)) for n, s in (("k", 8), ("w", (8, 8))))), model)
+    plan = plan_of(model, {"product": 0, "bias": 0, "y": 1})
     plan.save(path / "plan.json")
     options = onnxruntime.SessionOptions()
     options.enable_profiling, options.profile_file_prefix = True, str(path / "profile")

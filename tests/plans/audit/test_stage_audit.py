@@ -5,7 +5,8 @@ import json
 import numpy as np
 import onnx
 import pytest
-from onnx import TensorProto, helper, numpy_helper
+from graphs.readers.onnx_models import array, parsed
+from plans.stages_here import plan_of
 
 import go_rl
 from go_rl.core import ExecutionError, PlanError
@@ -22,24 +23,14 @@ QUICK = PipelineConfig(samples=2, warm_up=0)
 def exported(tmp_path_factory):
     """A model in two stages: a product with its bias, and constants, in each."""
     path = tmp_path_factory.mktemp("audit")
-    nodes = [
-        helper.make_node("Neg", ["k"], ["kk"], name="constants"),
-        helper.make_node("MatMul", ["x", "w"], ["m"], name="product"),
-        helper.make_node("Add", ["m", "kk"], ["a"], name="bias"),
-        helper.make_node("Erf", ["a"], ["e"], name="first"),
-        helper.make_node("MatMul", ["e", "w"], ["n"], name="second"),
-        helper.make_node("Mul", ["n", "kk"], ["y"], name="scale"),
-    ]
-    rng = np.random.default_rng(0)
-    weights = [numpy_helper.from_array(rng.standard_normal(shape).astype(np.float32), name)
-               for name, shape in (("k", (8,)), ("w", (8, 8)))]  # fmt: skip
-    values = [helper.make_tensor_value_info(name, TensorProto.FLOAT, (4, 8)) for name in "xy"]
-    graph = helper.make_graph(nodes, "g", values[:1], values[1:], weights)
-    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9),
-              path / "m.onnx")  # fmt: skip
+    text = """(float[4,8] x) => (float[4,8] y) {
+        [constants] kk = Neg(k)
+        [product] m = MatMul(x, w) [bias] a = Add(m, kk) [first] e = Erf(a)
+        [second] n = MatMul(e, w) [scale] y = Mul(n, kk) }"""
+    draw = np.random.default_rng(0).standard_normal
+    onnx.save(parsed(text, array("k", draw(8)), array("w", draw((8, 8)))), path / "m.onnx")
     devices = {"product": 0, "bias": 0, "first": 0, "second": 1, "scale": 1}
-    plan = go_rl.optimize(path / "m.onnx", hardware="p100x2", decide="placement", samples=2,
-                          fixed=devices, method="default").best  # fmt: skip
+    plan = plan_of(path / "m.onnx", devices)
     go_rl.export_stages(plan, path / "m.onnx", path / "s")
     return path / "s"
 

@@ -1,11 +1,78 @@
-"""Splits that count layers, against devices written by hand."""
+"""Cuts between layers, stages of layers and of modules."""
+
+import json
+import re
+from itertools import combinations, pairwise
 
 import pytest
 from layered_graphs import llama, posed
+from small_problems import build_problem, ring_of
 
-from go_rl.core import SplitError
+import go_rl
+from go_rl.core import Budget, SearchError, SplitError
 from go_rl.graphs.cutting.layer_blocks import layer_blocks
-from go_rl.plans.splits import read_split
+from go_rl.plans.splits import judge, layer_cuts, read_split
+from go_rl.plans.splits.layer_cuts import LayerCuts
+
+BUDGET = Budget(samples=100_000)
+
+
+@pytest.fixture(scope="module")
+def graph(tmp_path_factory):
+    return llama(tmp_path_factory.mktemp("llama"), layers=6)
+
+
+def every_partition(layers, stages):
+    """Strings of vLLM for every way to cut so many layers into at most so many stages."""
+    for several in range(1, stages + 1):
+        for cuts in combinations(range(1, layers), several - 1):
+            ends = (0, *cuts, layers)
+            yield ",".join(str(b - a) for a, b in pairwise(ends))
+
+
+@pytest.mark.parametrize(("hardware", "objective"), [("ring4", "ring"), ("p100x2", "latency")])
+def test_the_best_partition_of_layers_is_found(hardware, objective, graph):
+    problem = posed(graph, hardware, objective)
+    found = LayerCuts("vllm").optimize(problem, BUDGET, 0)
+    values = [
+        judge(read_split(text, problem.graph, problem.hardware), problem, moves=False).plan.value
+        for text in every_partition(6, problem.hardware.num_devices)
+    ]
+    assert found.value == pytest.approx(min(values))
+
+
+def test_moving_cuts_finds_it_too_where_not_all_are_tried(graph, monkeypatch):
+    problem = posed(graph, "ring4")
+    best = LayerCuts("megatron").optimize(problem, BUDGET, 0).value
+    monkeypatch.setattr(layer_cuts, "ALL_CUTS", 1)
+    assert LayerCuts("megatron").optimize(problem, BUDGET, 0).value == pytest.approx(best)
+
+
+def test_the_user_asks_for_layers_by_name(graph):
+    for tool, objective in (("torchtitan", "max-load"), ("hf", "makespan")):  # no pipeline
+        found = go_rl.optimize(graph, "p100x2", for_=tool, samples=1000, cost="analytical")
+        assert found.best.optimizer == f"for {tool}"
+        assert str(found.problem.objective) == objective
+    with pytest.raises(SearchError, match="no tool 'vlm'; did you mean 'vllm'"):
+        go_rl.optimize(graph, "p100x2", for_="vlm")
+    with pytest.raises(SearchError, match="--for vllm has a search of its own; leave out method"):
+        go_rl.optimize(graph, "p100x2", for_="vllm", method="metis")
+
+
+def test_a_graph_without_layers_is_refused():
+    problem = build_problem("ab", [("a", "b")], ring_of(2))
+    with pytest.raises(SplitError, match="--for vllm counts layers, and the node names of 'small'"):
+        LayerCuts("vllm").optimize(problem, BUDGET, 0)
+
+
+def test_a_ring_whose_memory_no_partition_fits_is_a_failure_with_a_sentence(graph):
+    small = posed(graph, "ring4").hardware.to_json()
+    for device in small["devices"]:
+        device["memory_bytes"] = 10e3
+    hardware = go_rl.core.Hardware.from_json(small)
+    found = go_rl.optimize(graph, hardware, for_="vllm", samples=10, cost="analytical")
+    assert not found.best.evaluation.status.ok
+    assert "no split into whole layers" in found.best.evaluation.detail
 
 
 @pytest.fixture(scope="module")
@@ -74,9 +141,8 @@ def test_overrides_go_before_shares_and_the_first_that_matches_counts(problem):
     ],
 )
 def test_a_string_that_does_not_fit_is_refused(text, words, problem):
-    with pytest.raises(SplitError) as error:
+    with pytest.raises(SplitError, match=re.escape(words)):
         read_split(text, problem.graph, problem.hardware)
-    assert words in str(error.value)
 
 
 def test_a_graph_without_layers_says_so(tmp_path):
@@ -85,3 +151,53 @@ def test_a_graph_without_layers_says_so(tmp_path):
     problem = build_problem("ab", [("a", "b")], ring_of(2))
     with pytest.raises(SplitError, match="the node names of 'small' state none"):
         read_split("1,1", problem.graph, problem.hardware)
+
+
+PARTS = [["tok_embeddings", "layers.0"], ["layers.1", "layers.2"], ["layers.3", "norm", "output"]]
+
+
+def devices(text, problem):
+    split = read_split(text, problem.graph, problem.hardware)
+    names = ["model/embed_tokens", *(f"model/layers.{i}/mlp/up_proj" for i in range(4)), "lm_head"]
+    return split.notation, [int(split.device[problem.graph.index[name]]) for name in names]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        json.dumps(PARTS),
+        json.dumps({"module_fqns_per_model_part": PARTS}),
+        f"[parallelism]\nmodule_fqns_per_model_part = {json.dumps(PARTS)}\n",
+        f"module_fqns_per_model_part = {json.dumps(PARTS)}",
+    ],
+)
+def test_parts_of_torchtitan_in_json_and_toml(text, problem):
+    assert devices(text, problem) == ("torchtitan", [0, 0, 1, 1, 2, 2])
+
+
+@pytest.mark.parametrize(
+    ("document", "found"),
+    [
+        ({"model.layers.2": "BEGINNING"}, [0, 0, 0, 1, 1, 1]),
+        ({"layers.1": "END"}, [0, 0, 0, 1, 1, 1]),
+        ({"layers.1": "SplitPoint.BEGINNING", "layers.3": "BEGINNING"}, [0, 0, 1, 1, 2, 2]),
+    ],
+)
+def test_split_points_of_torch(document, found, problem):
+    assert devices(json.dumps(document), problem) == ("torch", found)
+
+
+@pytest.mark.parametrize(
+    ("document", "words"),
+    [
+        ([["layers.7"]], "'layers.7' is no module of 'tiny'"),
+        ([["layers.0"], ["layers.0"]], "lists module 'layers.0' twice"),
+        ([["norm"]] * 5, "has 5 parts, which is no multiple of the 4 devices"),
+        ({"layers.8": "END"}, "'layers.8' is no module of 'tiny'"),
+        ({"layers.0": "END", "layers.1": "BEGINNING"}, "'layers.1': splits twice at one place"),
+        ({f"layers.{i}": "BEGINNING" for i in range(4)}, "makes 5 stages, and 'ring4' has 4"),
+    ],
+)
+def test_modules_that_do_not_fit_are_refused(document, words, problem):
+    with pytest.raises(SplitError, match=re.escape(words)):
+        read_split(json.dumps(document), problem.graph, problem.hardware)

@@ -1,12 +1,19 @@
-"""Which notation a split is in, and how what is in none is refused."""
+"""Files of stages, notations of splits, and devices by name."""
 
 import json
+import re
+from pathlib import Path
+from typing import Any
 
 import pytest
-from layered_graphs import llama, posed
+from layered_graphs import llama, onnx_file, posed
 
-from go_rl.core import SplitError
-from go_rl.plans.splits import NOTATION_NAMES, read_split
+import go_rl
+from go_rl.core import Objective, OpKind, PlanError, Problem, SplitError, load_hardware
+from go_rl.costs.models import ProblemOptions, make_problem
+from go_rl.graphs.readers import load
+from go_rl.graphs.readers.graph_builder import GraphBuilder, Node
+from go_rl.plans.splits import NOTATION_NAMES, judge, read_split
 
 
 @pytest.fixture(scope="module")
@@ -58,6 +65,124 @@ def test_a_notation_is_told_by_its_form(text, notation, problem, tmp_path):
     ],
 )
 def test_what_is_in_no_notation_is_refused(split, notation, words, problem):
-    with pytest.raises(SplitError) as error:
+    with pytest.raises(SplitError, match=re.escape(words)):
         read_split(split, problem.graph, problem.hardware, notation)
-    assert words in str(error.value)
+
+
+@pytest.fixture
+def exported(tmp_path):
+    """A problem, a plan of it, and its stages."""
+    model = onnx_file(tmp_path)
+    problem = posed(load(model), "ring4")
+    split = read_split("1,2,1", problem.graph, problem.hardware)
+    plan = judge(split, problem, moves=False).plan
+    go_rl.export_stages(plan, model, tmp_path / "stages")
+    return problem, plan, tmp_path / "stages"
+
+
+@pytest.mark.parametrize("file", ["", "stages.json"])
+def test_stages_are_judged_as_the_plan_was(file, exported):
+    problem, plan, folder = exported
+    split = read_split(folder / file, problem.graph, problem.hardware)
+    assert split.notation == "stages"
+    assert split.device.tolist() == plan.device.tolist()
+    assert judge(split, problem, moves=False).plan.value == plan.value
+
+
+def test_stages_that_do_not_fit_are_refused(exported, tmp_path):
+    problem, _, folder = exported
+    with pytest.raises(SplitError, match="is for device 2; devices of 'ring2' are 0"):
+        read_split(folder, problem.graph, posed(problem.graph, "ring2").hardware)
+    other = load(onnx_file(tmp_path, layers=1, name="other.onnx"))
+    renamed = go_rl.core.OpGraph(**{**vars(other), "names": ("a", "b", "c", "d")})
+    with pytest.raises(SplitError, match="names no node of 'other'"):
+        read_split(folder, renamed, problem.hardware)
+    (folder / "plan.json").unlink()
+    with pytest.raises(PlanError, match=r"plan\.json"):
+        read_split(folder, problem.graph, problem.hardware)
+
+
+@pytest.fixture
+def named_problem() -> Problem:
+    """Operators 1 and 2 on two devices."""
+    builder = GraphBuilder("pair")
+    for name in (1, 2):
+        builder.add_node(Node(name, "Op", OpKind.ELEMENTWISE, flops=1.0, output_bytes=4.0))
+    builder.add_edge(0, 1, 4.0)
+    options = ProblemOptions(objective=Objective.MAX_LOAD)
+    return make_problem(builder.build(), load_hardware("p100x2"), options)
+
+
+def written(path: Path, document: Any) -> Path:
+    path.write_text(document if isinstance(document, str) else json.dumps(document))
+    return path
+
+
+def devices(file: Path, named_problem: Problem, notation: str | None = None) -> list[int]:
+    return read_split(file, named_problem.graph, named_problem.hardware, notation).device.tolist()
+
+
+def test_both_forms_are_read(named_problem, tmp_path):
+    file = tmp_path / "split.json"
+    assert devices(written(file, {"1": 0, "2": "cuda:1"}), named_problem) == [0, 1]
+    both = {"fpgas": [{"nodes": [2]}, {"nodes": [1]}], "cpus": []}
+    assert devices(written(file, both), named_problem) == [1, 0]
+
+
+@pytest.mark.parametrize(
+    ("document", "words"),
+    [
+        ('{"1": 0, "1": 1}', "field '1' is there twice"),
+        ("[" * 9999, "nest deeper"),
+        ([1], "is in no notation that is known: onnx"),
+        ({"3": 0}, "'3' matches no node, and no module, of 'pair'"),
+        ({"1": 2}, "device of '1' is 2; devices of 'p100x2' are 0..1"),
+        ({"1": 2**63}, "devices of 'p100x2' are 0..1"),
+        (
+            {"1": "one"},
+            "device of '1' must be an index or a name such as 'cuda:1' or 'GPU.1', not 'one'",
+        ),
+        ({"1": True}, "device of '1' must be an index or a name such as 'cuda:1'"),
+        ({"1": "cuda:7"}, "is 7; devices of 'p100x2' are 0..1"),
+        ({"1": "cpu"}, "'p100x2' has no CPU among its devices, which are p100"),
+        ({"1": "disk"}, "nothing runs there, weights only wait"),
+        ({"*": 0, "?": 1}, "'*' puts node 1 on device 0, and '?', which is as long, on 1"),
+        ({"fpgas": [1]}, "lists of objects that list their nodes"),
+        ({"fpgas": [{}]}, "lists of objects that list their nodes"),
+        ({"fpgas": None}, "lists of objects that list their nodes"),
+        ({"fpgas": [], "cpus": [{"nodes": 1}]}, "lists of objects that list their nodes"),
+        ({"format": "go_rl-plan-1"}, "is a plan of go_rl already; go-rl check PLAN MODEL"),
+    ],
+)
+def test_what_is_no_split_is_refused(document, words, named_problem, tmp_path):
+    with pytest.raises(SplitError, match=re.escape(words)):
+        devices(written(tmp_path / "split.json", document), named_problem)
+
+
+def test_the_longest_pattern_wins_and_a_name_before_all(tmp_path):
+    named_problem = posed(llama(tmp_path), "ring4")
+    document = {"model": 0, "model/layers.[23]/*": 1, "model.layers.3.mlp": 2, "model/norm": 3}
+    found = read_split(
+        written(tmp_path / "s.json", document), named_problem.graph, named_problem.hardware, "json"
+    )
+    at = dict(zip(named_problem.graph.names, found.device.tolist(), strict=True))
+    assert at["model/layers.1/mlp/up_proj"] == 0
+    assert at["model/layers.2/mlp/up_proj"] == 1
+    assert at["model/layers.3/self_attn/q_proj"] == 1
+    assert at["model/layers.3/mlp/up_proj"] == 1  # 18 letters against 19
+    assert (at["model/norm"], at["lm_head"], at["input_ids"]) == (3, 3, 0)
+
+
+@pytest.mark.parametrize(
+    ("document", "words"),
+    [
+        ({"model": 0, "lm_head": "cpu"}, "has no CPU among its devices"),
+        ({"model": 0, "lm_head": "disk"}, "nothing runs there"),
+        ({"model.layers": 0, "lm_head": 1}, "gives no device to the weights of 'model/embed"),
+        ({"model.layers.9": 0, "": 1}, "'model.layers.9' matches no module of"),
+    ],
+)
+def test_a_device_map_that_accelerate_would_refuse_is_refused(document, words, tmp_path):
+    named_problem = posed(llama(tmp_path), "ring4")
+    with pytest.raises(SplitError, match=re.escape(words)):
+        devices(written(tmp_path / "map.json", document), named_problem, "hf")

@@ -3,13 +3,12 @@
 from dataclasses import replace
 from functools import cache
 from itertools import product
-from pathlib import Path
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from policy.tiny import TINY_DISPATCH, small_generated
+from policy.tiny import TINY_DISPATCH, equal, small_generated
 from reference.step_problems import random_edges, step_problem
 
 from go_rl.core import Budget, CheckpointError, OpKind, Problem, TrainingError
@@ -126,7 +125,7 @@ def test_problems_do_not_depend_on_their_number():
 
 
 @pytest.mark.slow
-def test_a_run_that_is_cut_off_anywhere_ends_as_the_whole_one(tmp_path: Path):
+def test_a_run_that_is_cut_off_anywhere_ends_as_the_whole_one(tmp_path):
     """Killed in each stage: what was searched, priced and learned is not made again, and the
     weights are those of the whole run."""
     for finds in ("finds", "again"):
@@ -154,14 +153,11 @@ def test_a_run_that_is_cut_off_anywhere_ends_as_the_whole_one(tmp_path: Path):
         except KeyboardInterrupt:
             continue
     assert len(seen) >= 4
-    pairs = zip(*(jax.tree.leaves(w.agent.params) for w in (whole, resumed)), strict=True)
-    assert all(np.array_equal(a, b) for a, b in pairs)
-    again = load_weights(cut / "weights.npz").agent.params
-    pairs = zip(*(jax.tree.leaves(each) for each in (again, resumed.agent.params)), strict=True)
-    assert all(np.array_equal(a, b) for a, b in pairs)
+    assert equal(whole.agent.params, resumed.agent.params)
+    assert equal(load_weights(cut / "weights.npz").agent.params, resumed.agent.params)
 
 
-def test_a_damaged_file_of_searches_is_named(tmp_path: Path):
+def test_a_damaged_file_of_searches_is_named(tmp_path):
     finds = tmp_path / "finds"
     finds.mkdir()
     for number in range(64):
@@ -177,7 +173,7 @@ def test_nothing_to_learn_from_is_an_error():
         _run(best_of=(1, 7))
 
 
-def test_a_folder_of_another_configuration_is_refused(tmp_path: Path):
+def test_a_folder_of_another_configuration_is_refused(tmp_path):
     (tmp_path / "config.json").write_text(_run().to_json())
     other = replace(_run(), rollouts=_run().rollouts + 1)
     with pytest.raises(CheckpointError, match="another configuration: rollouts was"):

@@ -1,19 +1,61 @@
-"""The node policy, GO's own, learns, trains and travels."""
+"""Policies learn: the toy gate, nodes of a ring, placements of makespan."""
 
 from dataclasses import replace
 from functools import cache
 
 import numpy as np
 import pytest
-from policy.tiny import SMALL_LESSON, TINY_NODES
+from objectives.conformance import OptimizerConformance, under_test
+from policy.tiny import SMALL_LESSON, TINY_NODES, tiny_agent, tiny_makespan_agent
+from reference.small_rings import ring_problem
 from reference.step_problems import step_problem
 
-from go_rl.core import Budget, OpKind, Problem
+from go_rl.core import Budget, Objective, OpKind, Problem
 from go_rl.objectives.makespan.workspace import makespan_workspace
+from go_rl.objectives.ring.workspace import RingWorkspace
 from go_rl.policy.agent import Agent, new_agent
+from go_rl.policy.learn.config import FineTuneConfig, PPOConfig
 from go_rl.policy.learn.fine_tune import FineTuned
 from go_rl.policy.nodes.nodes_plans import NodesPlans
+from go_rl.policy.policy_search import PolicySearch
+from go_rl.policy.ring.ring_plans import RingPlans
+from go_rl.policy.ring.ring_policy import PLACEMENT
 from go_rl.verify.check_plan import check_plan
+
+
+def two_chains() -> Problem:
+    """Two chains of eight equal nodes on four chips, hardly any traffic: 4 s a chip."""
+    return ring_problem(16, [(i, i + 2) for i in range(14)], 4, edge_bytes=0.01)
+
+
+def throughputs(agent: Agent, problem: Problem) -> np.ndarray:
+    """[16] throughputs of the agent's samples as a share of the optimum's; first the likeliest."""
+    noise = np.ones(16, np.float32)
+    noise[0] = 0.0
+    decoder = RingPlans(problem, RingWorkspace(problem))
+    return OPTIMUM / decoder.sample(agent, PLACEMENT, noise, 99)[1].priced.seconds
+
+
+OPTIMUM = 4.0
+ROUNDS = 24
+"""A policy learns in rounds until it is through: how many it needs depends on the processor, whose
+rounding decides which draws are made."""
+
+
+@pytest.mark.slow
+def test_a_policy_from_scratch_comes_within_five_percent():
+    learner = PPOConfig(learning_rate=6e-3, epochs=4)
+    problem, config = two_chains(), FineTuneConfig(16, learner, first=16)
+    agent = tiny_agent()
+    assert throughputs(agent, problem).mean() < 0.93
+    for seed in range(ROUNDS):
+        plan, agent = FineTuned(agent, config).learn(problem, Budget(samples=112), seed)
+        after = throughputs(agent, problem)
+        if through := min(after[0], after.mean(), OPTIMUM / plan.value) >= 0.95:
+            break
+    assert through
+    assert after.max() <= 1.0 + 1e-9
+
 
 BATCH = SMALL_LESSON.batch
 LEARN = replace(SMALL_LESSON, top=1.0, remembered=8)
@@ -60,3 +102,48 @@ def test_whatever_is_drawn_in_the_end_is_better():
     )
     assert before.mean() > 10.0
     assert after.mean() < 7.0
+
+
+def makespan_chains(pieces: int = 4, decisions: tuple[str, ...] = ("placement",)) -> Problem:
+    """Two independent chains of matrix products on two devices; transfers are expensive."""
+    seconds = [3.0] * (2 * pieces)
+    edges = [(i, i + 2, 2.0) for i in range(2 * (pieces - 1))]
+    return step_problem(
+        seconds, edges, 2, kinds=[OpKind.MATMUL] * len(seconds), decisions=decisions
+    )
+
+
+class TestConformance(OptimizerConformance):
+    objective = Objective.MAKESPAN
+    slack_seconds = 90.0
+    which = under_test(
+        lambda: PolicySearch(tiny_makespan_agent()),
+        lambda: FineTuned(tiny_makespan_agent(), config=SMALL_LESSON),
+    )
+
+
+@pytest.mark.slow
+def test_the_toy_gate():
+    """Each chain on a device of its own: 12 s instead of 24."""
+    problem = makespan_chains()
+    assert PolicySearch(tiny_makespan_agent()).optimize(problem, Budget(samples=1), 0).value == 24.0
+    plan = FineTuned(tiny_makespan_agent(), config=SMALL_LESSON).optimize(
+        problem, Budget(samples=120), 0
+    )
+    assert plan.value == pytest.approx(12.0)
+    assert plan.optimal
+    assert check_plan(plan, problem).ok
+
+
+@pytest.mark.parametrize("samples", [1, 2, 21])
+@pytest.mark.parametrize("which", [0, 1])
+@pytest.mark.usefixtures("endless")
+def test_samples_are_counted_exactly_and_the_default_is_kept(samples, which):
+    search = (
+        PolicySearch(tiny_makespan_agent()),
+        FineTuned(tiny_makespan_agent(), config=SMALL_LESSON),
+    )[which]
+    plan = search.optimize(makespan_chains(), Budget(samples=samples), 3)
+    assert plan.samples == samples
+    assert plan.value <= 24.0
+    assert plan.curve[0].samples == 1

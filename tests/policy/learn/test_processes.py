@@ -1,5 +1,6 @@
-"""Several processes learn, bit for bit, what one learns, and end together when one fails."""
+"""Several processes, and several devices, learn what one does."""
 
+import json
 import os
 import socket
 import subprocess
@@ -7,9 +8,9 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
-import jax
 import numpy as np
 import pytest
+from policy.tiny import equal
 
 from go_rl.core import TrainingError
 from go_rl.policy.learn.processes.config import ProcessConfig
@@ -112,14 +113,10 @@ def alone(tmp_path_factory, cache):
 
 def same(one: Path, two: Path) -> bool:
     """Whether two runs wrote the same log and, bit for bit, the same weights."""
-    first, second = (
-        jax.tree.leaves(load_weights(folder / "weights.npz").agent.params) for folder in (one, two)
+    first, second = (load_weights(each / "weights.npz").agent.params for each in (one, two))
+    return (
+        equal(first, second) and (one / "log.jsonl").read_text() == (two / "log.jsonl").read_text()
     )
-    bits = all(
-        np.asarray(a).tobytes() == np.asarray(b).tobytes()
-        for a, b in zip(first, second, strict=True)
-    )
-    return bits and (one / "log.jsonl").read_text() == (two / "log.jsonl").read_text()
 
 
 @pytest.mark.slow
@@ -147,3 +144,51 @@ def test_more_processes_than_problems_are_refused(tmp_path):
 
     with pytest.raises(TrainingError, match="raise problems to at least 2"):
         pretrain(replace(CONFIG, problems=1), tmp_path, group=Group(0, 2))
+
+
+PROGRAM = """
+import json, sys
+import jax, numpy as np
+from go_rl.core import load_hardware, rule_set
+from go_rl.costs.models import ProblemOptions, make_problem
+from go_rl.policy.agent import new_agent
+from go_rl.policy.config import RingPolicyConfig
+from go_rl.policy.ring.ring_plans import RingPlans
+from go_rl.policy.learn.collect import TrainingCase, Credit, collect
+from go_rl.policy.learn.config import PPOConfig
+from go_rl.policy.learn.devices import on_all_devices, split_samples
+from go_rl.policy.learn.ppo import new_learner, update
+from go_rl.graphs.zoo import zoo_graph
+
+options = ProblemOptions(rules=rule_set("strict"), memory=False)
+problem = make_problem(zoo_graph("ncf"), load_hardware("ring6"), options)
+case = TrainingCase("ncf", RingPlans(problem))
+agent = new_agent(RingPolicyConfig(hidden=8, heads=2, decoder_width=4), 0)
+config = PPOConfig(epochs=2)
+batch = collect(agent, case, {"placement": 4}, Credit(), 0).batch
+learner = on_all_devices(new_learner(agent.params, config))
+shared = split_samples(batch)
+pieces = len(shared.groups["placement"].advantage.sharding.device_set)
+learner, _ = update(agent.policy, config, learner, [shared])
+total = [float(np.asarray(x, np.float64).sum()) for x in jax.tree.leaves(learner.params)]
+json.dump({"devices": jax.device_count(), "pieces": pieces, "sums": total}, sys.stdout)
+"""
+
+
+def _learn(devices: int) -> dict:
+    flags = f"{os.environ.get('XLA_FLAGS', '')} --xla_force_host_platform_device_count={devices}"
+    answer = subprocess.run(
+        [sys.executable, "-c", PROGRAM],
+        env=os.environ | {"XLA_FLAGS": flags, "JAX_PLATFORMS": "cpu"},
+        check=True,
+        capture_output=True,
+        text=True,
+    )
+    return json.loads(answer.stdout)
+
+
+@pytest.mark.slow
+def test_two_devices_share_the_samples_and_learn_the_same():
+    one, two = _learn(1), _learn(2)
+    assert (one["devices"], two["devices"], two["pieces"]) == (1, 2, 2)
+    np.testing.assert_allclose(two["sums"], one["sums"], rtol=1e-4, atol=1e-4)

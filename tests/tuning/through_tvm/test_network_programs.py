@@ -1,7 +1,9 @@
-"""Networks in TVM as programs: functions with their loops, calls in order, and their prices."""
+"""Networks in TVM as programs: their prices, candidates, and images with channels last."""
 
 import numpy as np
+import onnx
 import pytest
+from onnx import TensorProto, helper, numpy_helper
 from onnx_networks import convolutions, saved, two_layers
 
 pytest.importorskip("tvm", reason="TVM is an optional extra: pip install 'go_rl[tvm]'")
@@ -9,12 +11,16 @@ pytest.importorskip("tvm", reason="TVM is an optional extra: pip install 'go_rl[
 from go_rl.costs.programs.learn.predictor import ProgramPredictor
 from go_rl.costs.programs.machine_code.machine_numbers import MACHINE_NAMES
 from go_rl.costs.programs.network_latency import DEFAULT, TUNED, network_latency, replayed
+from go_rl.costs.timing.tvm_calls import import_tvm
 from go_rl.tuning.loop.nouns import Trial
 from go_rl.tuning.tuners.program_guide import ProgramGuide
+from go_rl.tuning.tvm.channels_last import channels_last
 from go_rl.tuning.tvm.codegen import CodeTarget, levels_here
+from go_rl.tuning.tvm.light_candidates import light_candidates
 from go_rl.tuning.tvm.lowering import LoweredNetwork, lower
 from go_rl.tuning.tvm.models.onnx_file import read_network
 from go_rl.tuning.tvm.network_programs import network_programs
+from go_rl.tuning.tvm.space import scheduled
 
 pytestmark = pytest.mark.skipif(not levels_here(), reason="not an x86-64 of level 2 or more")
 
@@ -80,3 +86,96 @@ def test_a_guide_ranks_candidates_of_tvm_and_learns_from_them(tmp_path):
     assert np.isfinite(after).all()
     assert not np.allclose(before, after)
     assert len(tuner.propose(3)) == 3
+
+
+LEVEL = "x86-64-v2"
+"""Vectors of four numbers."""
+
+
+def sums_of_squares(rows, columns):
+    """Of [rows, columns] numbers, the sum of squares of each row."""
+    tvm = import_tvm()
+    te = tvm.te
+    given = te.placeholder((rows, columns), name="given")
+    squares = te.compute((rows, columns), lambda i, j: given[i, j] * given[i, j], name="squares")
+    k = te.reduce_axis((0, columns), name="k")
+    sums = te.compute((rows,), lambda i: te.sum(squares[i, k], axis=k), name="sums")
+    function = te.create_prim_func([given, sums]).with_attr("global_symbol", "main")
+    return tvm.IRModule({"main": function})
+
+
+def transposed(rows, columns):
+    """Of [rows, columns] numbers, twice the transpose."""
+    tvm = import_tvm()
+    te = tvm.te
+    given = te.placeholder((rows, columns), name="given")
+    twice = te.compute((rows, columns), lambda i, j: 2.0 * given[i, j], name="twice")
+    result = te.compute((columns, rows), lambda i, j: twice[j, i], name="result")
+    function = te.create_prim_func([given, result]).with_attr("global_symbol", "main")
+    return tvm.IRModule({"main": function})
+
+
+@pytest.mark.parametrize("cores", [1, 2])
+@pytest.mark.parametrize(
+    ("make", "shape", "expected", "candidates"),
+    [
+        (sums_of_squares, (3, 32), lambda x: (x * x).sum(1), 2),
+        (sums_of_squares, (3, 6), lambda x: (x * x).sum(1), 1),  # no multiple of four
+        (transposed, (8, 5), lambda x: 2 * x.T, 2),
+    ],
+)
+def test_they_compute_what_the_loops_compute(make, shape, expected, candidates, cores):
+    tvm, code = import_tvm(), CodeTarget(LEVEL, cores)
+    module, given = make(*shape), np.random.default_rng(0).standard_normal(shape, np.float32)
+    found = light_candidates(module, code)
+    assert len(found) == len({each.key for each in found}) == candidates
+    for each in found:
+        made = scheduled(module, each.document).mod
+        wanted = expected(given)
+        result = tvm.runtime.tensor(np.zeros(wanted.shape, np.float32))
+        tvm.compile(made, target=code.tvm()).jit()["main"](tvm.runtime.tensor(given), result)
+        np.testing.assert_allclose(result.numpy(), wanted, rtol=1e-5)
+        assert not any(name in str(made) for name in ("squares", "twice"))  # computed where read
+
+
+RNG = np.random.default_rng(2)
+
+
+def network(tmp_path, nodes: list[onnx.NodeProto], weights: dict[str, tuple[int, ...]]):
+    """A network of ``x``, [1, 3, 12, 12], to ``y``."""
+    initial = [
+        numpy_helper.from_array(RNG.standard_normal(shape).astype(np.float32), name)
+        for name, shape in weights.items()
+    ]
+    graph = helper.make_graph(
+        nodes, "net", [helper.make_tensor_value_info("x", TensorProto.FLOAT, [1, 3, 12, 12])],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)], initial,
+    )  # fmt: skip
+    opsets = [helper.make_opsetid("", 17)]
+    model = helper.make_model(graph, opset_imports=opsets, ir_version=8)
+    return read_network(saved(model, tmp_path / "net.onnx"))
+
+
+def convolution(source: str, weight: str, result: str) -> onnx.NodeProto:
+    return helper.make_node("Conv", [source, weight], [result], pads=[1, 1, 1, 1])
+
+
+def transpositions(module) -> int:
+    return str(module["main"]).count("R.permute_dims")
+
+
+def test_between_convolutions_nothing_is_transposed(tmp_path):
+    """One transposition of the image, one of each kernel, and one of the result."""
+    from tvm.relax import transform
+
+    nodes = [
+        convolution("x", "w0", "a"), helper.make_node("Relu", ["a"], ["b"]),
+        helper.make_node("MaxPool", ["b"], ["p"], kernel_shape=[2, 2], strides=[2, 2]),
+        convolution("p", "w1", "c"), helper.make_node("Add", ["c", "p"], ["d"]),
+        helper.make_node("Concat", ["d", "p"], ["e"], axis=1),
+        convolution("e", "w2", "y"),
+    ]  # fmt: skip
+    net = network(tmp_path, nodes, {"w0": (8, 3, 3, 3), "w1": (8, 8, 3, 3), "w2": (4, 16, 3, 3)})
+    module = transform.DeadCodeElimination()(channels_last(net.relax()))
+    assert str(module["main"]).count('data_layout="NHWC"') == 3
+    assert transpositions(module) == 1 + 3 + 1

@@ -6,11 +6,7 @@ import types
 import pytest
 
 from go_rl.tuning.config import TuningError
-from go_rl.tuning.tvm.measure.ray_measurer import (
-    ProcessorGroup,
-    RayMeasurer,
-    check_answers,
-)
+from go_rl.tuning.tvm.measure.ray_measurer import ProcessorGroup, RayMeasurer, check_answers
 
 
 class FakeRay(types.ModuleType):

@@ -1,4 +1,4 @@
-"""Guides order candidates as can be computed by hand."""
+"""Fusions of XLA and guides of their tuning."""
 
 from functools import cache
 
@@ -8,20 +8,23 @@ import numpy as np
 import pytest
 from costs.kernels.kernels import few_features, few_kernels
 from parameters import random_variables
-from tuning.xla.fakes import space
+from tuning.xla.fakes import program, space
 
-from go_rl.core import GoRLError
+from go_rl.core import GoRLError, Objective
+from go_rl.core.hardware.presets import load_hardware
 from go_rl.costs.kernels.batch import batch_of
 from go_rl.costs.kernels.network import KernelNetwork, KernelNetworkConfig
 from go_rl.costs.kernels.predictor import KernelPredictor
 from go_rl.costs.kernels.training import TrainedNetwork
 from go_rl.costs.models.analytical import Analytical
 from go_rl.costs.models.kernel_cache import kernel_work
+from go_rl.costs.models.make_problem import ProblemOptions, make_problem
 from go_rl.graphs.cutting.opcode_names import vocabulary_of
 from go_rl.tuning.config import TuneConfig, TuningError
 from go_rl.tuning.xla.fusions import GraphFusion
 from go_rl.tuning.xla.guides import guide_of
 from go_rl.tuning.xla.priced_fusions import PricedFusions
+from go_rl.verify.kernel_rules import legal_kernels
 
 
 @cache
@@ -98,3 +101,30 @@ def test_weights_of_another_target_or_none_at_all_are_named(tmp_path):
 def test_bad_configurations_are_refused(wrong, named):
     with pytest.raises(GoRLError, match=named):
         TuneConfig(**wrong)
+
+
+def rng() -> np.random.Generator:
+    return np.random.default_rng(0)
+
+
+def assert_legal_and_distinct(fusions: list[GraphFusion]) -> None:
+    options = ProblemOptions(objective=Objective.MAKESPAN, decisions="fusion")
+    problem = make_problem(program().graph, load_hardware("host"), options)
+    device = np.zeros(program().graph.num_nodes, np.int64)
+    assert len({fusion.key for fusion in fusions}) == len(fusions)
+    for fusion in fusions:
+        assert legal_kernels(problem, device, None, fusion.leader) == ()
+
+
+def test_a_pool_is_legal_and_distinct_and_begins_with_the_default():
+    pool = space().pool(12, rng())
+    assert len(pool) > 4
+    assert [fusion.origin for fusion in pool[:2]] == ["default", "none"]
+    assert_legal_and_distinct(pool)
+    assert [f.key for f in pool] == [f.key for f in space().pool(12, rng())]
+
+
+def test_mutants_are_legal_and_distinct_and_others_than_their_parent():
+    mutants = space().mutants([space().default], 4, rng())
+    assert any(fusion.key != space().default.key for fusion in mutants)
+    assert_legal_and_distinct(mutants)

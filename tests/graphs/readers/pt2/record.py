@@ -5,8 +5,6 @@ Needs PyTorch. Weights, example inputs and folders of the machine are left out.
 
 # pyright: reportMissingImports=false
 
-from __future__ import annotations
-
 import io
 import re
 import zipfile

@@ -18,26 +18,6 @@ def batch_norm(x: Any, train: bool = False) -> Any:
     return (x - mean) / jnp.sqrt(var + 1e-5)
 
 
-class Bottleneck(nn.Module):
-    """Residual block of ResNet-50."""
-
-    features: int
-    stride: int = 1
-    train: bool = False
-
-    @nn.compact
-    def __call__(self, x: Any) -> Any:
-        y = nn.relu(batch_norm(nn.Conv(self.features, (1, 1), use_bias=False)(x), self.train))
-        strides = (self.stride, self.stride)
-        y = nn.Conv(self.features, (3, 3), strides, use_bias=False)(y)
-        y = nn.relu(batch_norm(y, self.train))
-        y = batch_norm(nn.Conv(4 * self.features, (1, 1), use_bias=False)(y), self.train)
-        if x.shape != y.shape:
-            x = nn.Conv(4 * self.features, (1, 1), strides, use_bias=False)(x)
-            x = batch_norm(x, self.train)
-        return nn.relu(x + y)
-
-
 class BasicBlock(nn.Module):
     """Residual block of ResNet-18."""
 
