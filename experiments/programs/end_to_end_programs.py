@@ -23,6 +23,7 @@ from go_rl.core import ReadError
 from go_rl.core.files.scratch_folder import scratch_folder
 from go_rl.core.files.strict_json import read_json
 from go_rl.core.hardware.processor import processor_name
+from go_rl.costs.programs.learn.code_trees import MachineTrees
 from go_rl.costs.programs.learn.program_weights import predictor_of_seconds
 from go_rl.costs.programs.network_latency import PricesPrograms, network_latency
 from go_rl.costs.timing.core_speed import fixed_work, read_pace
@@ -57,6 +58,8 @@ class EndToEndPrograms(Experiment):
     """NAME=FILE: predictors, with their names on the page."""
     beside: str = ""
     """What ran on the core meanwhile, for the page."""
+    learned: str = ""
+    """What the predictors learned, for the page."""
 
     def run(self) -> None:
         """Make the rows that are missing; write the page."""
@@ -212,8 +215,9 @@ def priced_rows(
 ) -> Iterator[PricedRow]:
     """Yield predictions of a network under both kinds of schedules, as `go_rl.predict_programs`
     makes them, by each predictor."""
+    reads_code = any(isinstance(each, MachineTrees) for each in arms.values())
     for kind, documents in zip(SCHEDULES, ({}, compiled.documents), strict=True):
-        programs = network_programs(compiled.lowered, documents)
+        programs = network_programs(compiled.lowered, documents, compiled=reads_code)
         for arm, predictor in arms.items():
             found = network_latency(programs, predictor)
             priced = np.array([not reason for reason in found.reasons])[programs.called]
@@ -238,8 +242,8 @@ def page(
         *([f"Meanwhile: {options.beside}."] if options.beside else []),
         "Predicted by `go-rl predict --by programs`: each function once, replayed on one core.",
         f"*{TIMED.capitalize()}*: the same sum with what tuning measured of each operator, by the",
-        "wall; functions without a price are in no prediction. The data set learned from has",
-        "products of bert-tiny's sizes; nothing of the other networks.",
+        "wall; functions without a price are in no prediction.",
+        *([f"Learned: {options.learned}."] if options.learned else []),
         f"Published, networks known from others: at most {PUBLISHED} % on its devices.",
     ]  # fmt: skip
     for kind in SCHEDULES:

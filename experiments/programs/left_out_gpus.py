@@ -207,6 +207,8 @@ def _page(rows: list[OperatorErrors], covered: Mapping[str, float]) -> str:
         lines = []
         for group in (*ERROR_GROUPS, ALL):
             found = [value.get((method, gpu, group)) for gpu in LEFT_OUT]
+            if not any(found):
+                continue  # no GPU has measurements of these
             numbers = [float("nan") if row is None else getattr(row, key) for row in found]
             stated = cell(PUBLISHED.get(group, float("nan")), 1) if key == "mean" else ""
             means = (*numbers, float(np.mean(numbers)))

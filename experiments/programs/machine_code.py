@@ -28,7 +28,7 @@ from go_rl.costs.programs.measure.data import MachineTable, ProgramData
 from go_rl.costs.programs.measure.data_file import KIND, load_programs, save_programs
 from go_rl.costs.programs.measure.measure import drawn
 from go_rl.costs.programs.nests import nest_from_json
-from go_rl.costs.programs.workloads.drawn_programs import Drawing, codegen_target
+from go_rl.costs.programs.workloads.drawn_programs import AS_IT_IS, Drawing, codegen_target
 from go_rl.costs.timing.tvm_calls import import_tvm
 
 ARMS: Mapping[str, Callable[[ProgramExamples], ProgramTrees]] = {
@@ -133,8 +133,10 @@ def compiled(data: ProgramData, draws: int) -> Iterator[MachineTable]:
         wanted = {data.nests[nest] for nest in set(data.nest[rows].tolist())}
         wanted -= {nest for nest in wanted if (nest, level) in data.machine}
         found: dict[tuple[str, str], tuple[float, ...]] = {}
-        for seed in range(int(data.draw[rows].max()) // draws + 1 if wanted else 0):
-            candidates, nests = drawn(Drawing(data.tasks[task], level, draws, seed))
+        numbers = range(AS_IT_IS, int(data.draw[rows].max()) + 1 if wanted else AS_IT_IS)
+        drawings = (Drawing.of_number(data.tasks[task], level, draws, each)[0] for each in numbers)
+        for drawing in dict.fromkeys(drawings):
+            candidates, nests = drawn(drawing)
             for candidate, each in zip(candidates, nests, strict=True):
                 if each.nest in wanted:
                     wanted.remove(each.nest)

@@ -102,6 +102,7 @@ def _extended(known: ProgramData, data: ProgramData) -> tuple[ProgramData, dict[
     extended = replace(
         known, tasks=tuple(tasks), nests=tuple(nests), traces=tuple(traces),
         networks=tuple(tuple(sorted(some)) for some in networks),
+        machine={**known.machine, **data.machine},
         asts=join_asts([known.asts, data.asts.take(fresh)]) if len(fresh) else known.asts,
     )  # fmt: skip
     return extended, {"task": task, "nest": nest, "trace": trace}

@@ -25,7 +25,9 @@ if TYPE_CHECKING:
     from go_rl.costs.programs.workloads import TensorTask
 
 SOURCE = "programs-1"
-"""Data set among whose tasks is chosen, and which networks learn again; and weights that ship."""
+"""Data set which networks learn again."""
+STARTS_WITH = "programs-3"
+"""Data set among whose tasks is chosen, and weights that ship: trees that learned it."""
 JUDGED = 4
 """One timed task in this many is held out, to measure errors."""
 LEAST_TASKS = 8
@@ -42,8 +44,8 @@ class CalibrateProgramsConfig:
     tasks: int = 32
     """Tensor tasks to time, chosen by k-means."""
     candidates: int = 8
-    """Random candidates of each tensor task."""
-    weights: str = SOURCE
+    """Random candidates of each tensor task, beside its loops as they are."""
+    weights: str = STARTS_WITH
     """Weights of a predictor of seconds that are fine-tuned, by name or path."""
     most_away: float = 0.7
     """Programs are not learned from while whose timing others had the core for a larger share; on a
@@ -118,11 +120,11 @@ def calibrate_programs(
             "folder of the same name without the ending"
         )
     with locked(path, file=True):
-        start, source = predictor_of_seconds(config.weights), read_examples(SOURCE)
-        chosen = chosen_tasks(source, config)
+        start = predictor_of_seconds(config.weights)
+        chosen = chosen_tasks(read_examples(STARTS_WITH), config)
         measured = _measured(chosen, path.with_suffix(""), config, level_of(""), report)
         report(len(chosen), len(chosen), "learning from what was timed")
-        tuned, errors = tuned_weights(start, source, measured, config.seed)
+        tuned, errors = tuned_weights(start, measured, config.seed)
         tuned.save(path)
         return CalibratedPrograms(path, len(measured.seconds), _tasks(measured), *errors)
 
@@ -168,13 +170,13 @@ def _measured(
 
 
 def tuned_weights(
-    start: ProgramPredictor | ProgramTrees, source: ProgramExamples, measured: ProgramExamples,
-    seed: int,
+    start: ProgramPredictor | ProgramTrees, measured: ProgramExamples, seed: int,
+    source: ProgramExamples | None = None,
 ) -> tuple[ProgramPredictor | ProgramTrees, tuple[float, float]]:  # fmt: skip
     """Return weights that learned on, and their errors before and after on tasks that judge (MAPE).
 
-    Networks learn the source again, and with it what was measured, repeated until it is about as
-    much; trees are continued on what was measured.
+    Networks learn the source again (None: `SOURCE`), and with it what was measured, repeated until
+    it is about as much; trees are continued on what was measured.
 
     Raises:
         TrainingError: too few tasks have a time.
@@ -183,7 +185,7 @@ def tuned_weights(
 
     from go_rl.costs.learning.metrics import mape
     from go_rl.costs.programs.learn.predictor import ProgramPredictor
-    from go_rl.costs.programs.learn.reading import join_examples
+    from go_rl.costs.programs.learn.reading import join_examples, read_examples
 
     known = [start.knows(count) for count in measured.inputs.leaves.tolist()]
     measured = measured.take(np.flatnonzero(known))
@@ -201,6 +203,7 @@ def tuned_weights(
     learned = measured.take(np.flatnonzero(~judging))
     before = mape(start.predict(judged.inputs), judged.seconds)
     if isinstance(start, ProgramPredictor):
+        source = source or read_examples(SOURCE)
         old = [start.knows(count) for count in source.inputs.leaves.tolist()]
         both = join_examples([source.take(np.flatnonzero(old)), learned])
         count = len(both.seconds) - len(learned.seconds)

@@ -79,11 +79,19 @@ def working(sentence: str) -> Iterator[Callable[[str], None]]:
 
 
 @contextmanager
-def counting(sentence: str, total: int | None = None) -> Iterator[Progress]:
+def counting(sentence: str, total: int | None = None, kept: str = "") -> Iterator[Progress]:
     """Show a bar of the work that is done, of ``total`` where that is known from the start; yields
     the function that is told how much that is.
 
     As `working`, it is on standard error; where that is no terminal, a line now and then is.
+
+    Args:
+        sentence: what is being done.
+        total: all of the work; None: not known yet.
+        kept: what stays when the user ends a command that can go on, such as ``finished runs``.
+
+    Raises:
+        KeyboardInterrupt: the user ended it; says what is kept.
     """
     error = Console(file=sys.stderr, **AS_IT_IS)
     columns = (_sentence(), BarColumn(), MofNCompleteColumn(),
@@ -102,7 +110,14 @@ def counting(sentence: str, total: int | None = None) -> Iterator[Progress]:
             elif not error.is_terminal and (done % every == 0 or done == total):
                 error.print(f"{done}/{total}  {message_line(text)}", soft_wrap=True)
 
-        yield report
+        try:
+            yield report
+        except KeyboardInterrupt as stop:
+            if kept and not str(stop):
+                raise type(stop)(
+                    f"stopped; {kept} are kept, and the same command goes on from there"
+                ) from None
+            raise
 
 
 def _sentence() -> TextColumn:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import os
+from contextlib import ExitStack, suppress
 from itertools import chain, count
 from pathlib import Path
 
 from go_rl.core import OpGraph, PlanError
+from go_rl.core.files.run_lock import TakenError, locked
 from go_rl.core.files.scratch_folder import scratch_folder
 from go_rl.core.files.whole_file import check_parents, check_target
 
@@ -52,11 +54,26 @@ def _obstacle(folder: Path) -> str:
         return f"{there}: {error.strerror}"
 
 
-def own_folder(folder: Path, graph: OpGraph) -> Path:
+def own_folder(folder: Path, graph: OpGraph, held: ExitStack) -> Path:
     """Return the first of ``folder``, ``folder-2``, ``folder-3``, … that holds no plan, or one for
-    this graph: models of one file name do not overwrite each other's."""
+    this graph, and that no other run writes; ``held`` keeps its lock. So models of one file name do
+    not overwrite each other's, and runs that end together lose nothing."""
     numbered = (folder.with_name(f"{folder.name}-{i}") for i in count(2))
-    return next(each for each in chain((folder,), numbered) if _is_free(each, graph))
+    return next(
+        each
+        for each in chain((folder,), numbered)
+        if _is_free(each, graph) and _taken(each, graph, held)
+    )
+
+
+def _taken(folder: Path, graph: OpGraph, held: ExitStack) -> bool:
+    """Whether the lock of a folder was taken while no plan of another graph came between."""
+    with ExitStack() as lock, suppress(TakenError):
+        lock.enter_context(locked(folder))
+        if _is_free(folder, graph):
+            held.push(lock.pop_all())
+            return True
+    return False
 
 
 def _is_free(folder: Path, graph: OpGraph) -> bool:

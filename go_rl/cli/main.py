@@ -33,13 +33,14 @@ def _run(argv: list[str]) -> int:
 
         sys.stdout.write(f"go-rl {version('go_rl')}\n")
         return OK
-    from go_rl.cli.parsing.parse import parse
+    from go_rl.cli.parsing.parse import naming_flags, parse
     from go_rl.core.installed import check_installed
 
     check_installed()
     _keep_compiled_programs()
-    command, options = parse(argv)
-    return command.load().run(options)
+    with naming_flags(argv):
+        command, options = parse(argv)
+        return command.load().run(options)
 
 
 def _keep_compiled_programs() -> None:

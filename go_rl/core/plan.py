@@ -16,8 +16,8 @@ from jaxtyping import Int16, Int64
 from go_rl.core.decisions import Decisions
 from go_rl.core.errors import PlanError
 from go_rl.core.evaluation import Evaluation, Fidelity, finite, proved_optimal
+from go_rl.core.files.own_json import PLAN, read_own_json
 from go_rl.core.files.paths import path_of
-from go_rl.core.files.strict_json import read_json
 from go_rl.core.files.whole_file import write_text
 from go_rl.core.graph.op_graph import NodeId
 from go_rl.core.objective import Objective
@@ -188,13 +188,7 @@ class Plan:
     @classmethod
     def load(cls, path: str | Path) -> Plan:
         """Read ``plan.json``."""
-        try:
-            document = read_json(path)
-        except OSError as error:
-            raise PlanError(f"{path}: cannot be read ({error.strerror})") from error
-        except ValueError as error:
-            raise PlanError(f"{path}: not JSON ({error})") from error
-        return cls.from_json(document, str(path))
+        return cls.from_json(read_own_json(path, PLAN, PlanError), str(path))
 
     def save(self, path: str | Path) -> None:
         """Write ``plan.json`` atomically.

@@ -54,7 +54,7 @@ def read_arrays(path: Path) -> dict[str, np.ndarray]:
         Others of `UNREADABLE`: the file is absent or damaged.
     """
     if path.exists() and not path.is_file():
-        raise ValueError("it is a folder, a device or a pipe, and no file")
+        raise ValueError("a folder, a device or a pipe is no file")
     with path.open("rb") as file, zipfile.ZipFile(file) as archive:
         _check_size(archive, path.stat().st_size)
         return {
@@ -155,9 +155,10 @@ def read_parameters(path: Path) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
     except FileNotFoundError as error:
         raise CheckpointError(f"{path}: no such file") from error
     except UNREADABLE as error:
+        cut = isinstance(error, (EOFError, zipfile.BadZipFile, zlib.error))
         raise CheckpointError(
-            f"{path}: cannot be read as weights ({type(error).__name__}: {error}); it may be "
-            "truncated"
+            f"{path}: cannot be read as weights ({type(error).__name__}: {error})"
+            f"{'; it may be truncated, or another kind of file' if cut else ''}"
         ) from error
     if not isinstance(manifest, dict):
         raise CheckpointError(f"{path}: its manifest is no JSON object")

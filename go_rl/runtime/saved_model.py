@@ -118,8 +118,11 @@ class SavedKind:
 
     def _read(self, path: Path) -> SavedFile:
         manifest, arrays = read_parameters(path)
-        if manifest.get(FORMAT) != self.format:
-            raise CheckpointError(f"{path}: is no file of {self.what}")
+        if (theirs := manifest.get(FORMAT)) != self.format:
+            raise CheckpointError(
+                f"{path}: is no file of {self.what}: its format is {reprlib.repr(theirs)}, not "
+                f"{self.format!r}"
+            )
         for name, ours in self.required.items():
             theirs = manifest.get(name)
             if theirs != ours:

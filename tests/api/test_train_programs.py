@@ -86,7 +86,7 @@ def _measured(programs: int, tasks: int):
 def test_networks_learn_the_new_processor_and_judge_by_tasks_left_out():
     source = made_up_programs()
     start = learned_programs()
-    tuned, (before, after) = tuned_weights(start, source, _measured(96, 16), 0)
+    tuned, (before, after) = tuned_weights(start, _measured(96, 16), 0, source)
     assert after < before
     assert isinstance(tuned, ProgramPredictor)
     assert tuned.calibration != start.calibration
@@ -99,7 +99,7 @@ def test_too_few_tasks_with_a_time():
     start = learned_programs()
     few = _measured(20, LEAST_TASKS - 1)
     with pytest.raises(TrainingError, match=rf"{LEAST_TASKS - 1} tasks have a time, and"):
-        tuned_weights(start, made_up_programs(), few, 0)
+        tuned_weights(start, few, 0)
 
 
 def test_wrong_options():

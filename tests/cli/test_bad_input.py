@@ -83,3 +83,36 @@ def test_names_of_files_reach_the_terminal_escaped_and_short(command, tmp_path):
     assert (found.code, found.out, found.err.count("\n")) == (2, "", 1)
     assert "\x1b" not in found.err
     assert len(found.err) < 2100
+
+
+OURS = {
+    "train policy new --config out/plan.json": ("out/plan.json: is a plan", "the configuration of"),
+    "train policy new --config mine.json": ("mine.json: is hardware", "the configuration of"),
+    "optimize chain.json --hardware out/methods.json": ("is the methods of a search", "hardware"),
+    "predict zoo:ncf --device mine.json": ("mine.json: is hardware", "the data sheet"),
+    "predict zoo:ncf --device out/config.json": ("is the options of a search", "the data sheet"),
+    "check out/config.json chain.json": ("out/config.json: is the options of", "a plan"),
+    "check mine.json chain.json": ("mine.json: is hardware", "a plan"),
+    "view mine.json chain.json": ("mine.json: is hardware", "a plan"),
+    "check out chain.json": ("out: is a folder", "a plan, such as plan.json"),
+    "check --split out chain.json": ("out: is a folder", "without stages.json"),
+    "check --split mine.json chain.json": ("mine.json: is hardware", "no split"),
+    "graph out/plan.json": ("out/plan.json: is a plan", "a model"),
+    "graph printed.json": ("printed.json: is a graph that go-rl graph --json printed", "a model"),
+    "optimize chain.json --hardware printed.json": ("is a graph that go-rl graph", "hardware"),
+}  # fmt: skip
+"""Files of our own where others are asked, and what is said: what it is, and what is wanted."""
+
+
+def test_another_of_our_own_files_is_called_by_its_name(command, chain, untimed):
+    words = ("--method", "greedy", "--samples", 5, "--out", "out")
+    assert command("optimize", chain, *words).code == 0
+    assert command("hardware", "new", "mine.json", "--devices", "t4").code == 0
+    Path("printed.json").write_text(command("graph", chain, "--json").out)
+    before = sorted(Path().rglob("*"))
+    for line, (found, wanted) in OURS.items():
+        run = command(*line.split())
+        assert (run.code, run.out, run.err.count("\n")) == (2, "", 1), (line, run.err)
+        assert found in run.err, (line, run.err)
+        assert wanted in run.err.partition(found)[2], (line, run.err)
+    assert sorted(Path().rglob("*")) == before

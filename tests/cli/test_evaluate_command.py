@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from go_rl.cli.stopping import Terminated
 from go_rl.report.comparison import FILES
 
 FLAGS = (
@@ -54,12 +55,15 @@ BAD = {
     "unknown method": (["--methods", "gredy"], "did you mean 'greedy'?"),
     "unknown package": (["--hardware", "ringg2"], "unknown hardware 'ringg2'"),
     "unknown rules": (["--rules", "strickt"], "did you mean 'strict'?"),
-    "no seeds": (["--seeds", "0"], "seeds must be >= 1"),
-    "no samples": (["--samples", "0"], "samples must be >= 1"),
+    "no seeds": (["--seeds", "0"], "evaluate: --seeds must be >= 1"),
+    "no samples": (["--samples", "0"], "budget: --samples must be >= 1"),
     "threshold of nothing": (["--thresholds", "0"], "thresholds must be > 0"),
     "controls without a policy": (["--controls"], "none of greedy has one"),
     "control without a policy": (["--control", "blind"], "none of greedy has one"),
-    "decide on a ring": (["--decide", "fusion"], "decide has no meaning for objective ring"),
+    "decide on a ring": (["--decide", "fusion"], "evaluate: --decide has no meaning"),
+    "bound": (["--bound-seconds", "-1"], "evaluate: --bound-seconds must be finite and >= 0"),
+    "both": (["--controls", "--control", "blind"], "evaluate: --controls runs all control arms"),
+    "once": (["--once", "random"], "evaluate: --once names 'random', which is no method"),
     "a file in the way": (["--out", "taken"], "taken: cannot be written"),
 }
 
@@ -78,3 +82,23 @@ def test_an_unknown_graph_of_the_zoo(command):
     run = command("evaluate", "zoo:unett", "--methods", "greedy")
     assert (run.code, run.err.count("\n")) == (2, 1)
     assert "did you mean 'unet'?" in run.err
+
+
+@pytest.mark.parametrize(
+    ("words", "called", "kept"),
+    [
+        ("evaluate chain.json", "go_rl.api.evaluate.evaluate", "finished runs"),
+        ("measure kernels found", "go_rl.api.measure.measure_kernels", "the times measured"),
+        ("calibrate --device this", "go_rl.api.this_device.calibrate", "the times measured"),
+    ],
+)
+def test_a_stopped_command_that_goes_on_says_what_is_kept(
+    command, chain, monkeypatch, words, called, kept
+):
+    def stop(*given, **options):
+        raise Terminated
+
+    monkeypatch.setattr(called, stop)
+    found = command(*words.split())
+    said = f"go-rl: stopped; {kept} are kept, and the same command goes on from there\n"
+    assert (found.code, found.out, found.err) == (143, "", said)

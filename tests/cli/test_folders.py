@@ -3,6 +3,7 @@
 import json
 import os
 import stat
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -46,7 +47,15 @@ def test_a_plan_of_nobody_knows_what_stays(content, graph, tmp_path):
         (tmp_path / name).mkdir()
         (tmp_path / name / "plan.json").write_text(content)
     (tmp_path / "m-3").write_text("a file")
-    assert own_folder(tmp_path / "m", graph) == tmp_path / "m-4"
+    with ExitStack() as held:
+        assert own_folder(tmp_path / "m", graph, held) == tmp_path / "m-4"
+
+
+def test_runs_that_end_together_lose_no_plan(graph, tmp_path):
+    with ExitStack() as held:
+        found = [own_folder(tmp_path / "m", graph, held).name for _ in range(3)]
+    assert found == ["m", "m-2", "m-3"]
+    assert [p.name for p in tmp_path.iterdir()] == ["chain.json"]  # no folder stays empty
 
 
 def test_a_file_in_the_way_is_named(tmp_path):

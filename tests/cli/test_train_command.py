@@ -73,11 +73,11 @@ def begun(monkeypatch):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("{", "odd.json: is not JSON"),
-        ("[]", "odd.json: must be a JSON object with the fields of a training run"),
+        ("{", "odd.json: not JSON"),
+        ("[]", "odd.json: must be a JSON object, not []"),
         ('{"udpates": 3}', "odd.json: unknown field 'udpates'; did you mean 'updates'?"),
         ('{"ppo": {"clipp": 3}}', "odd.json: ppo: unknown field 'clipp'; did you mean 'clip'?"),
-        ('{"updates": -1}', "updates must be >= 1"),
+        ('{"updates": -1}', "odd.json: train: updates must be >= 1"),
         ('{"decide": [["placment"]]}', "unknown decision 'placment'; did you mean 'placement'?"),
     ],
 )

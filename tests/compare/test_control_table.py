@@ -108,7 +108,7 @@ def evaluate_one(config: EvaluateConfig, folder) -> Comparison:
 
 BAD: dict[str, tuple[dict[str, object], type[GoRLError], str]] = {
     "no policy": ({"methods": ("greedy", "random")}, SearchError, "none of greedy, random has one"),
-    "both": ({"control": "blind"}, SearchError, "leave one of controls and control out"),
+    "both": ({"control": "blind"}, SearchError, "name none beside it"),
     "decide on a ring": ({"decide": "fusion"}, ProblemError, "decide has no meaning"),
     "rules on devices": (
         {"hardware": ("p100x2",), "rules": ("strict",)}, ProblemError, "rules has no meaning",

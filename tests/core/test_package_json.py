@@ -52,7 +52,7 @@ def test_a_file_is_read_by_name(tmp_path):
 CPU_FIRST = [{**CHIP, "kind": "cpu", "is_cpu": True}, CHIP]
 BAD = [
     ([], "where: must be a JSON object, not []"),
-    (document(devices=[]), "devices must number 1 to"),
+    (document(name=None, devices=[]), "devices must number 1 to"),
     (document(devices="tile"), "where: devices must be a list, not 'tile'"),
     (document(devices=[{**CHIP, "peak_flop": 1}]), "'peak_flop'; did you mean 'peak_flops'?"),
     (document(devices=[CHIP, {"kind": "x"}]), "where: devices[1]: field 'peak_flops' is missing"),
@@ -108,6 +108,14 @@ def test_bad_files_are_refused(content, words, tmp_path):
     with pytest.raises(HardwareError, match=words) as error:
         load_hardware(path)
     assert str(path) in str(error.value)
+
+
+def test_a_file_without_a_name_is_named_once(tmp_path):
+    path = tmp_path / "mine.json"
+    path.write_text(json.dumps(document(name=None, devices=[])))
+    with pytest.raises(HardwareError) as error:
+        load_hardware(path)
+    assert str(error.value) == f"{path}: devices must number 1 to 1024, not 0"
 
 
 def test_the_multi_chip_module_is_the_papers():

@@ -197,7 +197,7 @@ def test_a_number_that_json_cannot_write_is_not_saved(plan, tmp_path):
 
 
 def test_a_folder_is_no_plan(tmp_path):
-    with pytest.raises(PlanError, match=r"cannot be read \(Is a directory\)"):
+    with pytest.raises(PlanError, match="is a folder; wanted is a plan"):
         Plan.load(tmp_path)
 
 

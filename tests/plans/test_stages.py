@@ -18,7 +18,7 @@ from plans.stages_here import output_errors, plan_of
 
 import go_rl
 from go_rl.api.load import save_graph
-from go_rl.core import ExecutionError, MissingDependencyError, Plan, PlanError
+from go_rl.core import ExecutionError, MissingDependencyError, Plan, PlanError, ReadError
 from go_rl.plans.pipeline.config import PipelineConfig
 from go_rl.plans.stages.manifest import read_manifest
 
@@ -36,6 +36,20 @@ def _chain(path):
     text = f"(float[batch,8] x) => (float[batch,8] y) {{ {' '.join(products)} }}"
     onnx.save(parsed(text, *weights), path)
     return path
+
+
+def test_weights_that_cannot_be_read_are_named(tmp_path):
+    model = _chain(tmp_path / "m.onnx")
+    plan, beside = _plan(model, {}), tmp_path / "w.bin"
+    whole = onnx.load(model)
+    onnx.save(whole, model, save_as_external_data=True, location=beside.name, size_threshold=0)
+    beside.unlink()
+    for prepare, why in ((lambda: None, "No such file"), (beside.mkdir, "Is a directory")):
+        prepare()
+        said = rf"w\.bin: the model's arrays lie in it, and it cannot be read \({why}"
+        with pytest.raises(ReadError, match=said):
+            go_rl.export_stages(plan, model, tmp_path / "stages")
+        assert not (tmp_path / "stages").exists()
 
 
 def _agrees(plan, model, folder, stages, inputs=None):

@@ -111,7 +111,10 @@ def not_numbers(path):
         (lambda path: path.write_bytes(b""), "cannot be read as weights"),
         (lambda path: path.write_text("hello"), "cannot be read as weights"),
         (lambda path: np.savez(path, a=np.zeros(2)), "cannot be read as weights"),
-        (lambda path: (path.unlink(), path.mkdir()), "cannot be read as weights"),
+        (
+            lambda path: (path.unlink(), path.mkdir()),
+            r"weights \(ValueError: a folder, .* no file\)$",
+        ),
         (no_format, "is no file of policy weights"),
         (other_interface, "its interface is 2, and this version of go_rl reads 1; train"),
         (flip_a_byte, "is damaged: its content does not match its digest"),

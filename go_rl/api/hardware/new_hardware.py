@@ -13,6 +13,7 @@ from go_rl.core.hardware.hardware import Device, Hardware
 from go_rl.core.hardware.links import MESHES, Links, Topology
 from go_rl.core.hardware.presets import load_hardware
 from go_rl.core.hardware.systems import joined_hosts
+from go_rl.core.ranges import COUNT, FINITE, FINITE_POSITIVE, check_ranges
 
 Ask = Callable[[str, str], str]
 """Returns the answer to a question, given the question and the default."""
@@ -63,12 +64,20 @@ class NewHardware:
     """Words shown to users."""
 
 
+FIGURES = ("tflops", "memory_gb", "memory_gb_per_s", "link_gb_per_s", "network_gb_per_s")
+"""Fields that are positive where they are given."""
+
+
 def describe_hardware(asked: NewHardware) -> Hardware:
     """Return the hardware.
 
     Raises:
         HardwareError: a preset, a figure or the links are missing or wrong; the field is named.
     """
+    check_ranges(
+        asked, "hardware new", HardwareError, count=COUNT, launch_us=FINITE, link_us=FINITE,
+        network_us=FINITE, **dict.fromkeys(FIGURES, FINITE_POSITIVE),
+    )  # fmt: skip
     parts = [load_hardware(name) for name in asked.devices]
     own = _own_devices(asked)
     if not parts and not own:
@@ -137,8 +146,6 @@ def _own_devices(asked: NewHardware) -> tuple[Device, ...]:
     missing = [_flag(name) for name in figures if name not in given]
     if missing:
         raise HardwareError(f"hardware new: --kind {asked.kind} needs {', '.join(missing)}")
-    if asked.count < 1:
-        raise HardwareError(f"hardware new: --count must be >= 1, not {asked.count}")
     tflops, memory, rate = (float(value or 0.0) for value in figures.values())
     device = Device(
         asked.kind, tflops * 1e12, memory * 1e9, rate * 1e9, asked.launch_us / 1e6,

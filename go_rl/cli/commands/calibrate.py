@@ -67,7 +67,7 @@ def _programs(config: Calibrate) -> int:
     from go_rl.api.calibrate_programs import calibrate_programs
 
     given = config.of_programs
-    with counting("timing programs") as report:
+    with counting("timing programs", kept="the times measured") as report:
         found = calibrate_programs(config.out, given, report=report)
     out = console()
     print_line(out, f"{found.programs:,} programs of {found.tasks} tasks timed; those of tasks "
@@ -81,7 +81,7 @@ def _programs(config: Calibrate) -> int:
 def _kernels(config: Calibrate) -> int:
     from go_rl.api.this_device import calibrate, this_weights
 
-    with counting("timing kernels") as report:
+    with counting("timing kernels", kept="the times measured") as report:
         found = calibrate(config.out, config.calibration, report=report)
     out = console()
     print_line(out, f"{found.kernels:,} kernels timed on {found.processor}; kernels left out are "

@@ -44,7 +44,7 @@ def run(options: Evaluate) -> int:
         summary_sentence,
     )
 
-    with counting("comparing") as report:
+    with counting("comparing", kept="finished runs") as report:
         found = evaluate(config, folder, report=report)
     out = console()
     for setting, rows in found.by_setting.items():

@@ -56,8 +56,7 @@ def run(config: FineTune) -> int:
         require_accepted(result)
         report("drawing figures")
         if config.out is None:
-            folder = own_folder(folder, result.problem.graph)
-            held.enter_context(locked(folder))
+            folder = own_folder(folder, result.problem.graph, held)
         written = write_plan_folder(folder, result, asdict(config))
         path = folder / WEIGHTS_FILE
         save_weights(weights, path)

@@ -63,8 +63,7 @@ def run(config: Optimize) -> int:
         written: tuple[str, ...] = ()
         if folder is not None:
             if config.out is None:
-                folder = own_folder(folder, result.problem.graph)
-                held.enter_context(locked(folder))
+                folder = own_folder(folder, result.problem.graph, held)
             written = _write(folder, result, config, report)
     _print(result, config, folder, written)
     if stop.code is not None:

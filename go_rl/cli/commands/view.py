@@ -13,7 +13,7 @@ from go_rl.cli.console import complain, console, print_json, print_line, working
 from go_rl.cli.exit_codes import OK
 from go_rl.cli.model_arguments import ModelArguments, read
 from go_rl.core import Plan, PlanError
-from go_rl.core.files.strict_json import read_json
+from go_rl.core.files.own_json import OPTIONS, read_own_json
 from go_rl.core.files.typed_json import from_json
 
 CONFIG_FILE = "config.json"
@@ -79,10 +79,7 @@ def _remembered(folder: Path) -> ModelArguments:
             f"{folder}: no {CONFIG_FILE} says which model the plan is for; name it: "
             "go-rl view OUT MODEL"
         )
-    try:
-        document = read_json(path)
-    except (OSError, ValueError) as error:
-        raise PlanError(f"{path}: cannot be read ({error})") from error
+    document = read_own_json(path, OPTIONS, PlanError)
     if not isinstance(document, dict) or not isinstance(document.get("source"), dict):
         raise PlanError(f"{path}: names no model; name it: go-rl view OUT MODEL")
     return from_json(ModelArguments, document["source"], f"{path}: source")

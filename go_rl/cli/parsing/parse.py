@@ -6,8 +6,8 @@ import io
 import re
 import sys
 import textwrap
-from collections.abc import Sequence
-from contextlib import redirect_stderr, redirect_stdout, suppress
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, redirect_stderr, redirect_stdout, suppress
 from pathlib import Path
 from typing import Any
 
@@ -54,6 +54,11 @@ _NUMBERS = (
 )
 _CHOICE = re.compile(r"invalid choice '(.*)' for argument '(.*)'\. Expected one of \((.*)\)")
 _UNION = re.compile(r"no type matching .* - <class '(?:int|float|str)'>: ")
+_FIRST = re.compile(
+    r"(?:(?P<part>[a-z][a-z ]*): )?(?P<field>[a-z]\w*)(?= (?:must|needs|has no|names|runs|is)\b)"
+)
+_NAMES = re.compile(r"(?<![\w'.])(?<!: )[a-z]+(?:_[a-z]+)+(?![\w':=])")
+"""The option that a message is about, and others that it names, as fields of configurations."""
 _NAME = re.compile(r"^ {4}(?! )(.*?) *$", re.MULTILINE)
 """A missing argument; what explains it is indented further."""
 
@@ -75,6 +80,32 @@ def parse(argv: Sequence[str]) -> tuple[Command, Any]:
         _explain("go-rl COMMAND", DESCRIPTION, COMMANDS)
     command, rest = _command_of(argv)
     return command, _options(command, rest)
+
+
+@contextmanager
+def naming_flags(argv: Sequence[str]) -> Iterator[None]:
+    """Let an error about an option call it as the command line does: ``--bound-seconds`` and not
+    ``bound_seconds``, the name of its field."""
+    try:
+        yield
+    except UsageError:
+        raise
+    except GoRLError as error:
+        said = str(error)
+        first, names = _FIRST.match(said), _NAMES.findall(said)
+        if first is None and not names:
+            raise
+        command, rest = _command_of(argv)
+        flags = _flags(command, command.kind(rest))
+        if first:
+            part, field = first["part"] or "", first["field"]
+            asked = [f"--{each}{field}".replace("_", "-") for each in ("", f"{part}.")]
+            flag = next((each for each in asked if each in flags), field)
+            said = f"{said[: first.start('field')]}{flag}{said[first.end() :]}"
+        for name in names:
+            if (flag := f"--{name.replace('_', '-')}") in flags:
+                said = re.sub(rf"(?<![\w-]){name}(?!\w)", flag, said)
+        raise GoRLError(said) from error
 
 
 def _command_of(argv: Sequence[str]) -> tuple[Command, list[str]]:

@@ -77,8 +77,8 @@ class EvaluateConfig:
             decision_names(self.decide)
         if self.controls and self.control is not None:
             raise SearchError(
-                f"evaluate: controls runs all control arms, {self.control!r} among them; leave one "
-                "of controls and control out"
+                f"evaluate: controls runs all control arms, {self.control!r} among them; name "
+                "none beside it"
             )
         check_ranges(
             self, "evaluate", TrainingError, seeds=COUNT, bound_seconds=FINITE, thresholds=POSITIVE

@@ -10,6 +10,7 @@ from types import TracebackType
 
 from go_rl.core import Budget, Objective, Optimizer, Plan, Problem
 from go_rl.core.optimizer import Milestone
+from go_rl.core.unit_text import seconds_text
 from go_rl.objectives.common.tiny_problem import tiny_problem
 from go_rl.objectives.kits import kit_of
 
@@ -66,7 +67,7 @@ class Compilation:
         seconds = time.perf_counter() - self._started
         self.tell(
             Milestone(
-                f"first legal plan after {seconds:.1f} s: {plan.value * 1e6:.4g} µs an iteration "
+                f"first legal plan after {seconds:.1f} s: {seconds_text(plan.value)} an iteration "
                 f"({plan.optimizer})"
             )
         )

@@ -37,6 +37,10 @@ class RunLockError(GoRLError):
     """Another run writes into the folder, or the lock cannot be taken."""
 
 
+class TakenError(RunLockError):
+    """Another run writes into the folder."""
+
+
 @contextmanager
 def locked(target: str | Path, *, file: bool = False) -> Iterator[None]:
     """Hold the lock of a folder or a file while the block runs. The folder is made; it goes again
@@ -142,13 +146,13 @@ def _holder(number: int, wait: bool = True) -> dict[str, Any]:
     return {}
 
 
-def _refusal(target: Path, path: Path, holder: dict[str, Any]) -> RunLockError:
+def _refusal(target: Path, path: Path, holder: dict[str, Any]) -> TakenError:
     who = f"process {holder.get('process', '?')} on {holder.get('host', '?')}"
     since = f" since {holder['since']}" if "since" in holder else ""
     command = f" ({holder['command']})" if holder.get("command") else ""
     away = holder.get("host", socket.gethostname()) != socket.gethostname()
     ends = f", or delete {path} if that run is over" if away else ""
-    return RunLockError(
+    return TakenError(
         f"{target}: another run writes there: {who}{command}{since}; wait for its end or name "
         f"another{ends}"
     )

@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from go_rl.core.errors import HardwareError, nearest
+from go_rl.core.files.own_json import HARDWARE, PLAN, read_own_json
 from go_rl.core.files.paths import path_of
-from go_rl.core.files.strict_json import read_json
 from go_rl.core.files.whole_file import write_text
 from go_rl.core.graph.element_type import ElementType
 from go_rl.core.graph.op_kind import OpKind
@@ -223,12 +223,7 @@ class Hardware:
     @classmethod
     def load(cls, path: str | Path) -> Hardware:
         """Read hardware from a JSON file: its own, or a plan.json, which says what it is for."""
-        try:
-            document = read_json(path)
-        except OSError as error:
-            raise HardwareError(f"{path}: cannot be read ({error.strerror})") from error
-        except ValueError as error:
-            raise HardwareError(f"{path}: not JSON ({error})") from error
+        document = read_own_json(path, HARDWARE, HardwareError, (PLAN,))
         if isinstance(document, dict) and "devices" not in document and OF_PLAN in document:
             return cls.from_json(document[OF_PLAN], f"{path}: {OF_PLAN}")
         return cls.from_json(document, str(path))
@@ -236,11 +231,13 @@ class Hardware:
 
 @contextmanager
 def located(where: str) -> Iterator[None]:
-    """Prefix an error about a value with its file and field."""
+    """Prefix an error about a value with its file and field; hardware without a name of its own
+    is called by them already."""
     try:
         yield
     except HardwareError as error:
-        raise HardwareError(f"{where}: {error}") from error
+        said = str(error).removeprefix(f"hardware {where!r}: ")
+        raise HardwareError(f"{where}: {said}") from error
 
 
 def _check_engines(device: Device) -> None:

@@ -28,6 +28,7 @@ from pathlib import Path
 from typing import Any
 
 from go_rl.core.errors import nearest
+from go_rl.core.files.own_json import read_own_json
 from go_rl.core.files.strict_json import read_json, shown
 from go_rl.costs.devices.data_sheet import DeviceError
 
@@ -81,12 +82,7 @@ def _table() -> Mapping[str, Mapping[str, Any]]:
 
 
 def _of_user(path: Path) -> dict[str, Mapping[str, Any]]:
-    try:
-        document = read_json(path)
-    except OSError as error:
-        raise DeviceError(f"{path}: cannot be read ({error.strerror})") from error
-    except ValueError as error:
-        raise DeviceError(f"{path}: is no JSON ({error})") from error
+    document = read_own_json(path, "features of devices (docs/programs.md)", DeviceError)
     if not isinstance(document, Mapping):
         raise DeviceError(f"{path}: device features are one JSON object, {{name: fields}}")
     for name, fields in document.items():

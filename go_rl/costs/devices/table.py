@@ -8,10 +8,10 @@ from math import log
 from pathlib import Path
 
 from go_rl.core.errors import nearest
+from go_rl.core.files.own_json import SHEET, read_own_json
 from go_rl.core.files.paths import path_of
 from go_rl.core.files.strict_json import read_json
 from go_rl.costs.devices.data_sheet import (
-    LAUNCH,
     MICRO,
     DataSheet,
     DeviceError,
@@ -65,12 +65,7 @@ def load_device(device: str | Path) -> DataSheet:
     path = path_of(device, "a device's name or data sheet", DeviceError)
     if path.suffix != ".json" and not path.is_file():
         return find_device(str(device))
-    try:
-        document = read_json(path)
-    except OSError as error:
-        raise DeviceError(f"{path}: cannot be read ({error.strerror})") from error
-    except ValueError as error:
-        raise DeviceError(f"{path}: is no JSON ({error})") from error
+    document = read_own_json(path, SHEET, DeviceError)
     return with_architecture(data_sheet(document, str(path), path.stem))
 
 
@@ -92,7 +87,7 @@ def with_launch(sheet: DataSheet, microseconds: float | None) -> DataSheet:
     """
     if microseconds is None:
         return sheet
-    check_positive(microseconds, f"{sheet.name}: {LAUNCH}")
+    check_positive(microseconds, "launch_us")
     return replace(sheet, launch_seconds=microseconds * MICRO)
 
 

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 
 from go_rl.core import GraphError, OpGraph, ReadError, check_graph
-from go_rl.core.files.strict_json import parse_json
+from go_rl.core.files.strict_json import parse_json, shown
 from go_rl.core.files.whole_file import whole_file
 from go_rl.runtime.array_file import UNREADABLE, read_arrays
 
-FORMAT = "go_rl-graph-2"
+KIND, FORMAT = "go_rl-graph-", "go_rl-graph-2"
 MANIFEST = "manifest"
 TEXT_FIELDS = ("names", "op_type", "source")
 SECONDS = "seconds."
@@ -96,7 +96,10 @@ def _manifest(content: dict[str, np.ndarray], path: Path) -> dict[str, Any]:
     except (KeyError, ValueError, TypeError) as error:
         raise ReadError(f"{path}: an .npz without the manifest of a go_rl graph") from error
     if version != FORMAT:
-        raise ReadError(f"{path}: format {version!r}; this version of go_rl reads {FORMAT!r}")
+        what = "" if str(version).startswith(KIND) else "no graph: "
+        raise ReadError(
+            f"{path}: {what}format {shown(version)}; this version of go_rl reads {FORMAT!r}"
+        )
     return manifest
 
 

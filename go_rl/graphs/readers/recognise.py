@@ -121,7 +121,9 @@ def _zip_format(path: Path) -> Format:
             if is_pt2(names):
                 return Format.TORCH
     except UNREADABLE as error:
-        raise ReadError(f"{path}: a truncated or damaged .npz ({error})") from error
+        raise ReadError(
+            f"{path}: a truncated or damaged archive (.npz or .pt2: {error})"
+        ) from error
     if foreign := foreign_archive(names):
         raise ReadError(f"{path}: {foreign}")
     raise ReadError(f"{path}: a zip file, but not a go_rl graph; accepted are {ACCEPTED}")

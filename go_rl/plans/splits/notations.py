@@ -11,6 +11,7 @@ from typing import Any
 
 from go_rl.core import Hardware, OpGraph, SplitError
 from go_rl.core.errors import nearest
+from go_rl.core.files.own_json import PLAN, STAGES, kind_of
 from go_rl.core.files.paths import check_readable
 from go_rl.core.files.strict_json import MOST_BYTES, parse_json, shown
 from go_rl.plans.splits.devices_by_name import (
@@ -192,7 +193,7 @@ def read_split(
     written = _written(split)
     where = str(written.path or f"split {shown(written.text[:LONGEST_WHERE])}")
     setting = SplitContext(graph, hardware, where)
-    _refuse_plan(written, setting)
+    _refuse_ours(written, setting)
     fits = (n for n in NOTATIONS if n.name == notation)
     if notation is None:
         fits = (n for n in NOTATIONS if n.is_written(written, setting))
@@ -212,10 +213,12 @@ def _unknown(written: Written) -> str:
     return f"{what}is in no notation that is known: {known}"
 
 
-def _refuse_plan(written: Written, setting: SplitContext) -> None:
-    document = written.document
-    if isinstance(document, dict) and str(document.get("format", "")).startswith("go_rl-plan"):
+def _refuse_ours(written: Written, setting: SplitContext) -> None:
+    kind = kind_of(written.document)
+    if kind == PLAN:
         raise setting.error("is a plan of go_rl already; go-rl check PLAN MODEL verifies it")
+    if kind not in (None, STAGES):
+        raise setting.error(f"is {kind}, no split")
 
 
 def _written(split: str | Path) -> Written:
@@ -223,6 +226,8 @@ def _written(split: str | Path) -> Written:
     try:
         path = path / FILE if (path / FILE).is_file() else path
         there = path.is_file()
+        if str(split).strip() and path.is_dir():
+            raise SplitError(f"{path}: is a folder without {FILE}, which go-rl export --to writes")
     except (OSError, ValueError):  # too long for a name
         there = False
     if not there:

@@ -262,13 +262,16 @@ class _StageWriter:
 
 def _copy_part(source: Path, offset: int, size: int, target: BinaryIO) -> None:
     try:
-        with source.open("rb") as file:
-            file.seek(offset)
-            while size and (piece := file.read(min(size, PIECE))):
-                target.write(piece)
-                size -= len(piece)
-    except FileNotFoundError as error:
-        raise ReadError(f"{source}: the model's arrays lie in it, and it is not there") from error
+        file = source.open("rb")
+    except OSError as error:
+        raise ReadError(
+            f"{source}: the model's arrays lie in it, and it cannot be read ({error.strerror})"
+        ) from error
+    with file:
+        file.seek(offset)
+        while size and (piece := file.read(min(size, PIECE))):
+            target.write(piece)
+            size -= len(piece)
     if size:
         raise ReadError(f"{source}: ends {size:,} bytes before an array of the model does")
 

@@ -157,7 +157,9 @@ def _predictor(config: TuneProgramsConfig) -> LoadedPrograms:
         if theirs is None:
             raise TuningError(
                 f"tune: {source or this_machine_weights()} reads machine code, and a guide ranks "
-                "candidates before they are compiled; give weights of another model"
+                "candidates before they are compiled; give weights of another model: programs-1, "
+                "or a file of go-rl calibrate --device this --programs --weights programs-1 --out "
+                "FILE"
             )
         raise TuningError(
             f"tune: {source or this_machine_weights()} holds weights of {theirs}: set guide to "

@@ -65,7 +65,8 @@ def test_a_data_set_asks_for_what_it_says():
     asked = ProgramSet(("resnet18", "bert-tiny"), heavy=3, others=5, heavy_drawings=2, rounds=2)
     heavy, others = asked.tasks()
     assert (len(heavy), len(others), len(heavy | others)) == (3, 5, 8)
-    drawings = list(asked.drawings())
+    plain, drawings = list(asked.drawings())[:8], list(asked.drawings())[8:]
+    assert plain == [Drawing.plain(each.task, "x86-64-v3") for each in drawings[:8]]
     assert len(set(drawings)) == len(drawings) == 2 * (5 + 2 * 3)
     assert {each.task for each in drawings[:8]} == set(heavy | others)  # breadth first
     for task, many in ((next(iter(heavy)), 4), (next(iter(others)), 2)):

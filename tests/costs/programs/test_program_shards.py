@@ -11,7 +11,7 @@ from go_rl.costs.programs.measure import data_file
 from go_rl.costs.programs.measure.data import ProgramData, gather_programs
 from go_rl.costs.programs.measure.data_file import KIND, load_programs, shipped_programs
 from go_rl.costs.programs.workloads import TensorTask
-from go_rl.costs.programs.workloads.drawn_programs import Drawing
+from go_rl.costs.programs.workloads.drawn_programs import AS_IT_IS, Drawing
 from go_rl.runtime.records import Record, RecordStore
 from tests.costs.programs.test_program_data import ADD, MUL, nest, record
 
@@ -58,8 +58,9 @@ def test_what_a_processor_measures_later_joins_its_shard(tmp_path, old, monkeypa
     path = tmp_path / "set.npz"
     add_shard(path, old)
     more = measured(
-        tmp_path / "later", "old", record(MUL, 0, 9e-6, nest(8192)), record(MUL, 1, 4e-6, nest(64))
-    )
+        tmp_path / "later", "old", record(MUL, 0, 9e-6, nest(8192)), record(MUL, 1, 4e-6, nest(64)),
+        record(MUL, AS_IT_IS, 5e-6, nest(32)),
+    )  # fmt: skip
     add_shard(path, more)
     found = load_programs(path)
     assert times(found) == times(more) | {each for each in times(old) if each[0] == ADD.title}
@@ -70,6 +71,7 @@ def test_what_a_processor_measures_later_joins_its_shard(tmp_path, old, monkeypa
         (ADD.workload, Drawing(ADD, "x86-64-v3", 2, 0).setting(0)): nest(4096),
         (MUL.workload, Drawing(MUL, "x86-64-v3", 2, 0).setting(0)): nest(8192),
         (MUL.workload, Drawing(MUL, "x86-64-v3", 2, 0).setting(1)): nest(64),
+        (MUL.workload, Drawing.plain(MUL, "x86-64-v3").setting(0)): nest(32),
     }
     assert shipped_programs("set", 2, "new") == {}
 

@@ -7,7 +7,9 @@ tvm = pytest.importorskip("tvm", reason="pip install 'go_rl[tvm]'")
 
 from go_rl.costs.programs.workloads import TensorTask, task_module  # noqa: E402
 from go_rl.costs.programs.workloads.drawn_programs import (  # noqa: E402
+    Drawing,
     codegen_target,
+    draw_programs,
 )
 from go_rl.costs.programs.workloads.split_schedules import split_schedules  # noqa: E402
 
@@ -25,6 +27,11 @@ def computed(module: object, arrays: list[np.ndarray]) -> np.ndarray:
     held = [tvm.runtime.tensor(array, tvm.cpu()) for array in arrays]
     kernel["main"](*held)
     return held[-1].numpy()
+
+
+def test_a_task_without_a_schedule_is_drawn_as_its_loops_are():
+    (found,) = draw_programs(Drawing.plain(TASKS[0], "x86-64-v3"))
+    tvm.ir.assert_structural_equal(found.sch.mod, task_module(TASKS[0]))
 
 
 @pytest.mark.parametrize("task", TASKS, ids=lambda task: task.op)

@@ -86,6 +86,10 @@ def _rewrite(path, changes):
         ({"flops": np.ones(49)}, "damaged go_rl graph"),
         ({"flops": None}, "damaged"),
         ({"manifest": np.frombuffer(b'{"format": "go_rl-graph-9"}', np.uint8)}, "go_rl-graph-9"),
+        (
+            {"manifest": np.frombuffer(b'{"format": "go_rl-policy-3"}', np.uint8)},
+            "no graph: format",
+        ),
         ({"manifest": np.frombuffer(b"[]", np.uint8)}, "without the manifest"),
         ({"manifest": np.frombuffer(b'{"format": "go_rl-graph-2"}', np.uint8)}, "damaged"),
         ({"senders": np.array([3], np.int32)}, "damaged go_rl graph"),

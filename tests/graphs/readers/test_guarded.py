@@ -9,6 +9,10 @@ import sys
 import time
 from pathlib import Path
 
+import pytest
+
+from go_rl.graphs.readers import guarded
+
 SLEEPER = """
 import os, sys, time
 from go_rl.graphs.readers.guarded import begin
@@ -24,6 +28,15 @@ from go_rl.graphs.readers.guarded import run_guarded
 run_guarded("sleeper", Path(sys.argv[1]), 60.0)
 """
 PATIENCE = 30.0
+WAITER = """
+import sys, time
+from go_rl.graphs.readers.guarded import begin
+begin(sys.argv[1:], "model")
+time.sleep(1.0)
+if sys.argv[1].endswith("busy"):
+    while True:
+        pass
+"""
 
 
 def test_a_worker_dies_with_its_killed_caller(tmp_path: Path) -> None:
@@ -39,6 +52,22 @@ def test_a_worker_dies_with_its_killed_caller(tmp_path: Path) -> None:
         assert alive(number)
         caller.send_signal(signal.SIGKILL)
     until(lambda: not alive(number))
+
+
+def test_only_time_on_a_processor_counts(tmp_path: Path, monkeypatch) -> None:
+    """A busy machine is no fault of a model."""
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    monkeypatch.setattr(guarded, "PATIENCE", 1000)
+    (tmp_path / "waiter.py").write_text(WAITER)
+    for kind in ("idle", "busy"):
+        (tmp_path / kind).mkdir()
+        (tmp_path / kind / "model").write_bytes(b"small")
+    assert guarded.run_guarded("waiter", tmp_path / "idle", 0.5) == ""
+    with pytest.raises(TimeoutError, match=r"not done after 0\.5 s of processor time"):
+        guarded.run_guarded("waiter", tmp_path / "busy", 0.5)
+    monkeypatch.setattr(guarded, "PATIENCE", 1)
+    with pytest.raises(TimeoutError, match=r"not done after 0\.5 s, in which it got less than"):
+        guarded.run_guarded("waiter", tmp_path / "idle", 0.5)
 
 
 def until(holds) -> None:

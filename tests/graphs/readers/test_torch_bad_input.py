@@ -131,7 +131,7 @@ def test_archives(tmp_path, members, said):
 def test_a_truncated_archive(tmp_path):
     path = write_archive(tmp_path / "model.pt2", small())
     path.write_bytes(path.read_bytes()[:-30])
-    with pytest.raises(ReadError, match=r"model.pt2: a truncated or damaged"):
+    with pytest.raises(ReadError, match=r"a truncated or damaged archive \(\.npz or \.pt2"):
         load(path)
 
 

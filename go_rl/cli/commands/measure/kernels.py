@@ -34,7 +34,7 @@ def run(config: MeasureKernels) -> int:
     check_folder(folder, "DIR")
     from go_rl.api.measure import measure_kernels
 
-    with counting("measuring") as report:
+    with counting("measuring", kept="the times measured") as report:
         found = measure_kernels(folder, measure, config.models, report=report)
     out = console()
     known = f"{counted(found.records, 'record')} of {measure.target} in {found.path}"

@@ -43,7 +43,7 @@ def run(config: MeasurePrograms) -> int:
             print_line(out, f"{network}: {count} tasks of its own")
         print_line(out, f"{len(tasks):,} tasks of {len(networks)} networks")
         return OK
-    with counting("measuring") as report:
+    with counting("measuring", kept="the times measured") as report:
         found = measure_programs(folder, programs, report=report)
     known = f"{counted(found.records, 'record')} of {programs.target} in {found.path}"
     print_line(out, f"{found.made:,} measured, {known}")

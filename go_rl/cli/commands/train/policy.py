@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, make_dataclass
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 import tyro
 
@@ -16,8 +16,8 @@ from go_rl.cli.exit_codes import OK
 from go_rl.cli.folders import check_folder
 from go_rl.cli.next_command import EXAMPLE_MODEL, say_next
 from go_rl.cli.runtime_log import leaving_at_once
-from go_rl.core import TrainingError
-from go_rl.core.files.strict_json import read_json
+from go_rl.core import GoRLError, TrainingError
+from go_rl.core.files.own_json import TRAINING, read_own_json
 from go_rl.core.files.typed_json import from_json
 from go_rl.policy.config import POLICIES
 from go_rl.policy.learn.config import (
@@ -56,7 +56,12 @@ class TrainOptions:
         """The configuration of the run, from its file where one is named, else by the flags."""
         if self.config is None:
             return self.training
-        return from_json(type(self.training), _document(Path(self.config)), self.config)
+        document = read_own_json(self.config, TRAINING, TrainingError)
+        try:
+            return from_json(type(self.training), document, self.config, TrainingError)
+        except GoRLError as error:
+            said = str(error).removeprefix(f"{self.config}: ")
+            raise TrainingError(f"{self.config}: {said}") from error
 
 
 def _options(network: str, training: Callable[[], RunConfig]) -> type[TrainOptions]:
@@ -138,16 +143,3 @@ def saying_what_is_kept(folder: Path) -> Iterator[None]:
         if (folder / WEIGHTS_FILE).exists():
             kept += f", the best weights so far are {folder / WEIGHTS_FILE}"
         raise type(stop)(f"stopped; {kept}; the same command goes on from there") from None
-
-
-def _document(path: Path) -> dict[str, Any]:
-    """The fields of a training run in a JSON file."""
-    try:
-        document = read_json(path)
-    except OSError as error:
-        raise TrainingError(f"{path}: cannot be read ({error.strerror})") from error
-    except ValueError as error:
-        raise TrainingError(f"{path}: is not JSON ({error})") from error
-    if not isinstance(document, dict):
-        raise TrainingError(f"{path}: must be a JSON object with the fields of a training run")
-    return document

@@ -36,13 +36,16 @@ FACTORS = np.exp(np.linspace(-0.5, 0.1, 61))
 """Factors by which predictions may be multiplied."""
 UNJUDGED = (-1.0, 1.0)
 """Bounds of logarithmic errors where there were too few tasks to judge."""
+CLOCK = 1e9
+"""Cycles in a second by which bounds count; what the core really has is learned."""
 TREES, RANGE = "trees", "range"
 
 
 @dataclass(frozen=True, eq=False)
 class ProgramTrees(Predictor[ProgramExamples, ProgramInputs]):
-    """Abstract: trees that learned the logarithm of the seconds times a factor. A kind of them says
-    what `features` are.
+    """Abstract: trees that learned by what factor a program is slower than a bound of its cycles. A
+    kind of them says what `features` are, and which one is the bound: it carries the size of a
+    program beyond the sizes learned, which trees alone do not.
 
     The mean of logarithms is a median of seconds; the least mean *percentage* error wants less, as
     a program predicted too slow by a factor counts more than one predicted too fast by it. The
@@ -66,6 +69,8 @@ class ProgramTrees(Predictor[ProgramExamples, ProgramInputs]):
     format: ClassVar[str]
     names: ClassVar[tuple[str, ...]]
     """Names of the columns of `features`."""
+    bound: ClassVar[str]
+    """Column of the cycles that a program takes at least: log2(x + 1)."""
     config: ClassVar[BoostedConfig] = CONFIG
     """Configuration by which trees are grown by default."""
 
@@ -89,11 +94,12 @@ class ProgramTrees(Predictor[ProgramExamples, ProgramInputs]):
             factor: whether predictions are made smaller for the least percentage error.
         """
         features, config = cls.features(examples.inputs), config or cls.config
-        errors = held_out_errors(features, examples.seconds, examples.inputs.task, config)
+        known = cls._learnable(features, examples.seconds)
+        errors = held_out_errors(known, examples.inputs.task, config)
         by = best_factor(errors) if factor else 1.0
         spread = MARGIN * features.std(axis=0)
         return cls(
-            BoostedTrees.fit(SummedKernels(features, by * examples.seconds), config),
+            BoostedTrees.fit(SummedKernels(features, by * known.seconds), config),
             by, error_bounds(errors, by),
             features.min(axis=0) - spread, features.max(axis=0) + spread,
         )  # fmt: skip
@@ -112,8 +118,8 @@ class ProgramTrees(Predictor[ProgramExamples, ProgramInputs]):
             config: of the trees that are added; None: `MORE`.
             judged: examples whose errors give the interval; None: it stays.
         """
-        features, seconds = self.features(examples.inputs), self.factor * examples.seconds
-        more = self._trees.continued(SummedKernels(features, seconds), config or MORE)
+        known = self._learnable(self.features(examples.inputs), self.factor * examples.seconds)
+        more = self._trees.continued(known, config or MORE)
         tuned = replace(self, trees=more)
         if judged is None:
             return tuned
@@ -122,12 +128,12 @@ class ProgramTrees(Predictor[ProgramExamples, ProgramInputs]):
 
     def predict(self, inputs: ProgramInputs) -> Float64[np.ndarray, "P"]:
         """Return [P] predictions."""
-        return self._trees.predict(self.features(inputs))
+        return self._seconds(self.features(inputs))
 
     def interval(self, inputs: ProgramInputs) -> ProgramPredictions:
         """Return predictions, bounds by errors on other tasks, and flags."""
         features = self.features(inputs)
-        seconds = self._trees.predict(features)
+        seconds = self._seconds(features)
         low, high = np.exp(self.errors)
         return ProgramPredictions(
             seconds, low * seconds, high * seconds, np.zeros_like(seconds), self._outside(features)
@@ -146,7 +152,7 @@ class ProgramTrees(Predictor[ProgramExamples, ProgramInputs]):
 
     @classmethod
     def load(cls, source: str | Path) -> ProgramTrees:
-        """Read a saved file, by path only: none ship with the package."""
+        """Read a saved file, by path."""
         with cls._kind().opened(source) as saved:
             trees = BoostedTrees.from_text(saved.arrays[TREES].tobytes().decode())
             low, high = saved.manifest["errors"]
@@ -158,6 +164,21 @@ class ProgramTrees(Predictor[ProgramExamples, ProgramInputs]):
         assert self.trees is not None  # `check_fitted`
         return self.trees
 
+    def _seconds(self, features: Float32[np.ndarray, "P F"]) -> Float64[np.ndarray, "P"]:
+        return self._trees.predict(features) * self._least_seconds(features)
+
+    @classmethod
+    def _least_seconds(cls, features: Float32[np.ndarray, "P F"]) -> Float64[np.ndarray, "P"]:
+        """[P] seconds of the bound."""
+        return np.exp2(features[:, cls.names.index(cls.bound)].astype(np.float64)) / CLOCK
+
+    @classmethod
+    def _learnable(
+        cls, features: Float32[np.ndarray, "P F"], seconds: Float64[np.ndarray, "P"]
+    ) -> SummedKernels:
+        """What trees learn: how many times as long as the bound each program takes."""
+        return SummedKernels(features, seconds / cls._least_seconds(features))
+
     def _outside(self, features: Float32[np.ndarray, "P F"]) -> Bool[np.ndarray, "P"]:
         if self.least is None or self.most is None:
             return np.zeros(len(features), np.bool_)
@@ -166,7 +187,9 @@ class ProgramTrees(Predictor[ProgramExamples, ProgramInputs]):
 
     @classmethod
     def _kind(cls) -> SavedKind:
-        versions = {"features": FEATURE_VERSION, "columns": list(cls.names)}
+        versions = {
+            "features": FEATURE_VERSION, "columns": list(cls.names), "bound": cls.bound,
+        }  # fmt: skip
         return SavedKind(cls.format, cls.what, versions, "retrain (go-rl train programs)")
 
 
@@ -177,6 +200,7 @@ class CodeTrees(ProgramTrees):
     features = staticmethod(code_tree_features)
     format = "go_rl-programs-code-trees"
     names = TREE_NAMES
+    bound = "all_cycles"
 
 
 @dataclass(frozen=True, eq=False)
@@ -188,23 +212,22 @@ class MachineTrees(ProgramTrees):
     features = staticmethod(machine_tree_features)
     format = "go_rl-programs-machine-trees"
     names = MACHINE_TREE_NAMES
+    bound = "summed_cycles"
 
 
 def held_out_errors(
-    features: Float32[np.ndarray, "P F"],
-    seconds: Float64[np.ndarray, "P"],
-    task: Int64[np.ndarray, "P"],
-    config: BoostedConfig,
+    known: SummedKernels, task: Int64[np.ndarray, "P"], config: BoostedConfig
 ) -> Float64[np.ndarray, "J"]:
-    """Return [J] logarithms of measured over predicted seconds of a fifth of the tasks, by trees
+    """Return [J] logarithms of measured over predicted values of a fifth of the tasks, by trees
     that learned the others; none where there are too few tasks."""
     try:
         split = by_task(task, config.seed)
     except TrainingError:
         return np.zeros(0)
     judged = np.concatenate([split.validation, split.test])
-    trees = BoostedTrees.fit(SummedKernels(features[split.train], seconds[split.train]), config)
-    return np.log(seconds[judged] / trees.predict(features[judged]))
+    train = SummedKernels(known.features[split.train], known.seconds[split.train])
+    trees = BoostedTrees.fit(train, config)
+    return np.log(known.seconds[judged] / trees.predict(known.features[judged]))
 
 
 def best_factor(errors: Float64[np.ndarray, "J"]) -> float:

@@ -84,7 +84,7 @@ def listed_tasks(config: ProgramsConfig) -> dict[TensorTask, str]:
 
 
 def listed_drawings(config: ProgramsConfig, tasks: Iterable[TensorTask]) -> list[Drawing]:
-    """Return what is drawn, in order.
+    """Return what is drawn, in order: of each task its loops as they are, then schedules.
 
     Args:
         config: which data set, or how many schedules of each task for which levels.
@@ -98,10 +98,12 @@ def listed_drawings(config: ProgramsConfig, tasks: Iterable[TensorTask]) -> list
     for level in config.codegen:
         if level not in CODEGEN:
             raise TaskError(f"unknown level of x86-64 {level!r}{nearest(level, CODEGEN)}")
+    count, seed = config.candidates, config.measure.sampling.seed
     return [
-        Drawing(task, level, config.candidates, config.measure.sampling.seed)
+        drawing
         for task in sorted(tasks, key=lambda task: task.workload)
         for level in config.codegen
+        for drawing in (Drawing.plain(task, level), Drawing(task, level, count, seed))
     ]
 
 

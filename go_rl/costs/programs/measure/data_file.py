@@ -139,8 +139,8 @@ def shipped_programs(name: str, draws: int, device: str) -> dict[tuple[str, str]
     found = {}
     for task, target, draw, nest in zip(data.task, data.target, data.draw, data.nest, strict=True):
         level = data.targets[target].codegen
-        drawing = Drawing(data.tasks[task], level, draws, int(draw) // draws)
-        key = drawing.task.workload, drawing.setting(int(draw) % draws)
+        drawing, place = Drawing.of_number(data.tasks[task], level, draws, int(draw))
+        key = drawing.task.workload, drawing.setting(place)
         found[key] = data.nests[nest]
     return found
 
@@ -240,4 +240,6 @@ def _least_type(count: int) -> type[np.unsignedinteger]:
 def _column(name: str, numbers: np.ndarray) -> np.ndarray:
     if name in DIGITS:
         return np.array([float(DIGITS[name].format(each)) for each in numbers.tolist()])
-    return numbers.astype(np.min_scalar_type(int(numbers.max(initial=0))))
+    least, most = (np.min_scalar_type(int(each)) for each in
+                   (numbers.min(initial=0), numbers.max(initial=0)))  # fmt: skip
+    return numbers.astype(np.promote_types(least, most))

@@ -1,10 +1,11 @@
 """`ProgramSet`: which programs a data set holds, the same ones on every processor, in an order that
 is useful half-done.
 
-Tasks are dealt out by operators and networks in turn, in the order of a seeded hash. Rounds go over
-all tasks, a drawing of `ProgramSet.draws` random schedules each; a round then draws further
-programs of the heavy tasks until these have their share. Nothing of it depends on the processor, on
-TVM or on what was measured.
+Tasks are dealt out by operators and networks in turn, in the order of a seeded hash. First comes
+each task without a schedule, the loops as they are. Then rounds go over all tasks, a drawing of
+`ProgramSet.draws` random schedules each; a round then draws further programs of the heavy tasks
+until these have their share. Nothing of it depends on the processor, on TVM or on what was
+measured.
 """
 
 from __future__ import annotations
@@ -68,6 +69,8 @@ class ProgramSet:
         """Yield what is to be measured, in order."""
         heavy, others = self.tasks()
         every = _dealt(heavy | others, self.seed)
+        for task in every:
+            yield Drawing.plain(task, self.codegen)
         for number in range(self.rounds):
             first = number * self.heavy_drawings
             for task in every:

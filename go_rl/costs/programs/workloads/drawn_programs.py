@@ -1,4 +1,5 @@
-"""`draw_programs`: random schedules of a task, by MetaSchedule or `split_schedules`. Needs TVM."""
+"""`draw_programs`: random schedules of a task, by MetaSchedule or `split_schedules`, and its loops
+as they are. Needs TVM."""
 
 from __future__ import annotations
 
@@ -6,7 +7,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from go_rl.costs.programs.nests.tvm_lowering import import_meta_schedule
-from go_rl.costs.programs.workloads.split_schedules import SPLIT_OPS, split_schedules
+from go_rl.costs.programs.workloads.split_schedules import (
+    SPLIT_OPS,
+    candidates_of,
+    split_schedules,
+)
 from go_rl.costs.programs.workloads.task import TensorTask
 from go_rl.costs.programs.workloads.te_workloads import task_module
 from go_rl.costs.timing.tvm_calls import import_tvm
@@ -14,11 +19,13 @@ from go_rl.runtime.records import canonical_json
 
 CODEGEN = ("x86-64-v3", "x86-64-v4", "x86-64-v2")
 """Levels of x86-64 that programs are compiled for: targets of the code, not processors."""
+AS_IT_IS = -1
+"""In place of a random seed: the loops as TVM generates them, without a schedule."""
 
 
 @dataclass(frozen=True)
 class Drawing:
-    """Random schedules of a task that are drawn together."""
+    """Random schedules of a task that are drawn together, or none: `plain`."""
 
     task: TensorTask
     codegen: str
@@ -26,6 +33,27 @@ class Drawing:
     draws: int
     """Number of schedules; another number gives other ones."""
     seed: int
+
+    @classmethod
+    def plain(cls, task: TensorTask, codegen: str) -> Drawing:
+        """Return the one program that has no schedule."""
+        return cls(task, codegen, 1, AS_IT_IS)
+
+    @classmethod
+    def of_number(
+        cls, task: TensorTask, codegen: str, draws: int, number: int
+    ) -> tuple[Drawing, int]:
+        """Return the drawing, of so many schedules, that has a program, and its number therein.
+
+        Args:
+            task: of the program.
+            codegen: level of x86-64.
+            draws: schedules drawn together.
+            number: of the program among all of its task's: ``draw + draws * seed``.
+        """
+        if number == AS_IT_IS:
+            return cls.plain(task, codegen), 0
+        return cls(task, codegen, draws, number // draws), number % draws
 
     def setting(self, draw: int) -> str:
         """Return the setting that the record of a schedule is kept under, by its number from 0."""
@@ -63,6 +91,8 @@ def draw_programs(drawing: Drawing) -> list[Any]:
         MissingDependencyError: TVM is not installed.
     """
     task, count = drawing.task, drawing.draws
+    if drawing.seed == AS_IT_IS:
+        return candidates_of(task_module(task), [import_tvm().s_tir.Schedule(task_module(task))])
     split = count - count // 4 if task.op in SPLIT_OPS else 0
     others = split_schedules(task, split, drawing.seed) if split else []
     return _meta_schedules(drawing, count - split) + others

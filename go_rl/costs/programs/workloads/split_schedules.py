@@ -38,11 +38,16 @@ def split_schedules(task: TensorTask, count: int, seed: int) -> list[Any]:
     Raises:
         MissingDependencyError: TVM is not installed.
     """
-    schedules, module = import_meta_schedule(), task_module(task)
+    module = task_module(task)
     seeds = np.random.default_rng(seed).integers(1, 1 << 31, count)
-    found = [_scheduled(module, int(each)) for each in seeds]
+    return candidates_of(module, [_scheduled(module, int(each)) for each in seeds])
+
+
+def candidates_of(module: Any, scheduled: list[Any]) -> list[Any]:
+    """Return MetaSchedule's candidates of a module under schedules of TVM."""
+    schedules = import_meta_schedule()
     arguments = schedules.arg_info.ArgInfo.from_entry_func(module, False)
-    return [schedules.MeasureCandidate(each, arguments) for each in found]
+    return [schedules.MeasureCandidate(each, arguments) for each in scheduled]
 
 
 def _scheduled(module: Any, seed: int) -> Any:

@@ -20,12 +20,13 @@ from go_rl.graphs.readers import guarded
 WORKER = "go_rl.graphs.readers.onnx.worker"
 SHARES = {"inline": 0.3, "complete": 0.7}
 """Parts of a model's time."""
+TASKS = {"inline": "inlining of local functions", "complete": "shape inference"}
 LARGEST_GROWTH, FREE_BYTES = 100, 256 << 20
 """A model may grow this many times while its functions are inlined, or to this many bytes."""
 
 
 def complete_in_subprocess(
-    model: onnx.ModelProto, settings: dict[str, Any], name: str, timeout: float | None = None
+    model: onnx.ModelProto, settings: dict[str, Any], name: str, seconds: float | None = None
 ) -> tuple[onnx.ModelProto, list[str]]:
     """Inline functions or complete ``model`` in a subprocess; return it and the notes.
 
@@ -33,7 +34,7 @@ def complete_in_subprocess(
         model: a model without bulky weights (headers are enough).
         settings: ``task`` ("inline" or "complete") and the fields of `Completion`.
         name: the model's name, for messages.
-        timeout: seconds after which the subprocess is stopped; None: as befits the model's size.
+        seconds: processor time of the subprocess; None: as befits the model's size.
 
     Raises:
         ReadError: the model is wrong, or the subprocess crashed or ran out of time.
@@ -42,9 +43,9 @@ def complete_in_subprocess(
         content = model.SerializeToString()
         (here / "in.onnx").write_bytes(content)
         (here / "settings.json").write_text(json.dumps(settings))
-        if timeout is None:
-            timeout = guarded.time_limit(len(content), SHARES.get(settings["task"], 1.0))
-        _run(here, name, timeout)
+        if seconds is None:
+            seconds = guarded.time_limit(len(content), SHARES.get(settings["task"], 1.0))
+        _run(here, name, TASKS.get(settings["task"], "work"), seconds)
         answer = json.loads((here / "answer.json").read_text())
         if "error" in answer:
             raise ReadError(f"{name}: {answer['error']}")
@@ -54,18 +55,16 @@ def complete_in_subprocess(
         return onnx.load_model_from_string((here / "out.onnx").read_bytes()), answer["notes"]
 
 
-def _run(folder: Path, name: str, timeout: float) -> None:
+def _run(folder: Path, name: str, work: str, seconds: float) -> None:
     try:
-        wrong = guarded.run_guarded(WORKER, folder, timeout)
-    except TimeoutError:
-        raise ReadError(
-            f"{name}: ONNX's shape inference did not finish in {timeout:g} s; store the shapes in "
-            "the file (onnx.shape_inference) or export the model with static shapes"
-        ) from None
+        wrong = guarded.run_guarded(WORKER, folder, seconds)
+    except TimeoutError as error:
+        cure = "; a file that states all shapes needs none" if work == TASKS["complete"] else ""
+        raise ReadError(f"{name}: ONNX's {work} was stopped, {error}{cure}") from None
     if wrong or not (folder / "answer.json").exists():
         raise ReadError(
-            f"{name}: ONNX's shape inference crashed ({wrong or 'no answer'}); store the shapes in "
-            "the file or export the model with another opset"
+            f"{name}: ONNX's {work} crashed ({wrong or 'no answer'}); export the model "
+            "with another opset or another exporter"
         )
 
 

@@ -10,6 +10,7 @@ from typing import Any
 
 from go_rl.core import NodeId, ReadError
 from go_rl.core.errors import nearest
+from go_rl.core.files.own_json import kind_of
 from go_rl.core.files.strict_json import parse_json
 
 MILLISECOND = 1e-3
@@ -96,6 +97,8 @@ def read_record(path: Path, what: str, fields: Sequence[str]) -> JsonRecord:
         raise ReadError(f"{path}: not valid JSON ({error})") from error
     except OSError as error:
         raise ReadError(f"{path}: cannot be read ({error.strerror})") from error
+    if kind := kind_of(content):
+        raise ReadError(f"{path}: is {kind}; wanted is a model")
     if not isinstance(content, dict) or not {"nodes", "edges"} <= content.keys():
         raise ReadError(f"{path}: JSON, but not a {what}; its fields are {', '.join(fields)}")
     return JsonRecord(path, "the file", content)

@@ -88,8 +88,8 @@ def _translated(content: bytes, path: Path, dims: Mapping[str, int]) -> tuple[st
         (folder / "dims.json").write_text(json.dumps(dict(dims)), "utf-8")
         try:
             wrong = guarded.run_guarded(WORKER, folder, guarded.time_limit(size))
-        except TimeoutError:
-            wrong = f"not finished in {guarded.time_limit(size):g} s"
+        except TimeoutError as error:
+            wrong = str(error)
         if (folder / "refusal.txt").exists():
             raise ReadError(f"{path}: {(folder / 'refusal.txt').read_text('utf-8')}")
         if (folder / "complaint.txt").exists():

@@ -1,0 +1,186 @@
+"""A second processor: trees that learned tensor programs on one, and some tasks timed on another.
+
+Run: ``python -m experiments programs.second_processor``. Trees learn ``--first`` (Zen 3), and are
+to predict ``--second`` (Zen 4), as far as its programs' machine code was read. A third of the
+second's tasks judge, and of these none is learned there; on the first processor either all tasks
+are learned, as CDMPP does, or none of those that judge. Of the others some are taken at random, and
+all their programs, as measured on the second processor, are learned besides.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import ClassVar
+
+import numpy as np
+
+from experiments.experiment import Experiment, say
+from experiments.page_text import table_lines
+from experiments.programs.machine_code import with_code
+from experiments.statistics import with_range
+from go_rl.costs.learning.metrics import latency_metrics
+from go_rl.costs.programs.learn.code_trees import CodeTrees, MachineTrees, ProgramTrees
+from go_rl.costs.programs.learn.examples import ProgramExamples
+from go_rl.costs.programs.learn.reading import read_examples
+
+JUDGED = 3
+"""One task of the second processor in so many judges."""
+KNOWN, UNKNOWN = "tasks that were learned on the first processor", "tasks learned on neither"
+"""Tasks that judge."""
+Predict = Callable[[ProgramExamples], np.ndarray]
+"""Seconds of programs."""
+Learn = Callable[[ProgramExamples, ProgramExamples], Predict]
+"""What predicts, from the programs of the first processor and some of the second's."""
+
+
+@dataclass(frozen=True)
+class SecondRow:
+    """An arm that learned some tasks of the second processor."""
+
+    judged: str
+    """`KNOWN` or `UNKNOWN`."""
+    arm: str
+    tasks: int
+    """Tasks of the second processor that were learned."""
+    programs: int
+    """Programs of these."""
+    seed: int
+    mape: float
+    """Mean absolute percentage error."""
+    median: float
+    pairs: float
+    """Share of pairs of a task's programs in the right order."""
+
+
+def tuned(kind: type[ProgramTrees], first: ProgramExamples) -> Callable[[ProgramExamples], Predict]:
+    """Return what continues trees, which learned the first processor, on programs of the second."""
+    trees = kind.fit(first)
+
+    def learn(second: ProgramExamples) -> Predict:
+        found = trees.fine_tuned(second) if len(second.seconds) else trees
+        return lambda asked: found.predict(asked.inputs)
+
+    return learn
+
+
+def scaled(first: ProgramExamples) -> Callable[[ProgramExamples], Predict]:
+    """Return what multiplies the predictions for the first processor by one factor."""
+    trees = MachineTrees.fit(first)
+
+    def learn(second: ProgramExamples) -> Predict:
+        ratios = second.seconds / trees.predict(second.inputs) if len(second.seconds) else [1.0]
+        by = float(np.median(ratios))
+        return lambda asked: by * trees.predict(asked.inputs)
+
+    return learn
+
+
+def alone(_: ProgramExamples) -> Callable[[ProgramExamples], Predict]:
+    """Return what learns the programs of the second processor and nothing else."""
+
+    def learn(second: ProgramExamples) -> Predict:
+        if not len(second.seconds):
+            return lambda asked: np.full(len(asked.seconds), np.nan)
+        trees = MachineTrees.fit(second)
+        return lambda asked: trees.predict(asked.inputs)
+
+    return learn
+
+
+ARMS: Mapping[str, Callable[[ProgramExamples], Callable[[ProgramExamples], Predict]]] = {
+    "`MachineTrees`, continued": partial(tuned, MachineTrees),
+    "`MachineTrees`, times one factor": scaled,
+    "`MachineTrees` of the second processor alone": alone,
+    "`CodeTrees`, continued": partial(tuned, CodeTrees),
+}
+
+
+@dataclass(frozen=True)
+class SecondProcessor(Experiment):
+    """Options of this experiment."""
+
+    page_name: ClassVar[str] = "second_processor"
+
+    first: str = "programs-3"
+    """Data set of the processor that was learned."""
+    second: str = "programs-1"
+    """Data set of the other one."""
+    counts: tuple[int, ...] = (0, 5, 10, 20, 50)
+    """Tasks measured on the second processor."""
+    seeds: int = 5
+    """Choices of the tasks that judge and that are learned."""
+
+    def run(self) -> None:
+        """Judge the arms; write the page."""
+        first, second = (with_code(read_examples(name)) for name in (self.first, self.second))
+        rows = []
+        for seed in range(self.seeds):
+            rows += self.rows(first, second, seed)
+            say(seed, f"of {self.seeds} choices")
+        self.write_rows(rows)
+        self.write_page(page(rows, first, second))
+
+    def rows(
+        self, first: ProgramExamples, second: ProgramExamples, seed: int
+    ) -> Iterator[SecondRow]:
+        """Yield the rows of one choice of tasks."""
+        tasks = np.random.default_rng(seed).permutation(np.unique(second.inputs.task))
+        judging, learned = np.split(tasks, [len(tasks) // JUDGED])
+        judged = second.take(np.flatnonzero(np.isin(second.inputs.task, judging)))
+        hidden = {_workload(second, task) for task in judging.tolist()}
+        of_first = [_workload(first, task) for task in first.inputs.task.tolist()]
+        both = [_workload(judged, task) in of_first for task in judged.inputs.task.tolist()]
+        rest = first.take(np.flatnonzero([each not in hidden for each in of_first]))
+        for title, source, asked in (
+            (KNOWN, first, judged.take(np.flatnonzero(both))), (UNKNOWN, rest, judged),
+        ):  # fmt: skip
+            for arm, begin in ARMS.items():
+                learn = begin(source)
+                for count in (each for each in self.counts if each <= len(learned)):
+                    some = np.isin(second.inputs.task, learned[:count])
+                    found = learn(second.take(np.flatnonzero(some)))(asked)
+                    told = latency_metrics(found, asked.seconds, asked.inputs.task)
+                    yield SecondRow(
+                        title, arm, count, int(some.sum()), seed, told["mape"], told["median"],
+                        told["pair_accuracy"],
+                    )  # fmt: skip
+
+
+def _workload(examples: ProgramExamples, task: int) -> str:
+    found = examples.inputs.tasks[task]
+    return "" if found is None else found.workload
+
+
+def page(rows: list[SecondRow], first: ProgramExamples, second: ProgramExamples) -> str:
+    """Return the page."""
+    counts = sorted({row.tasks for row in rows})
+    devices = [" and ".join(sorted({f"{t.device} ({t.codegen})" for t in each.inputs.targets}))
+               for each in (first, second)]  # fmt: skip
+    lines = [
+        "# A second processor", "",
+        f"Learned: {len(first.seconds):,} programs of {first.name}, {devices[0]}. Predicted: those "
+        f"of {second.name}, {devices[1]}, as far as their machine code was read: "
+        f"{len(second.seconds):,} of {len(np.unique(second.inputs.task))} tasks, a third of which "
+        "judges. Mean over choices of tasks (least to greatest).", "",
+    ]  # fmt: skip
+    for judged in (KNOWN, UNKNOWN):
+        for title, name, form in (
+            ("mean absolute percentage error, %", "mape", ".1f"),
+            ("median error, %", "median", ".1f"),
+            ("pairs of a task's programs in the right order", "pairs", ".3f"),
+        ):
+            mine = [row for row in rows if row.judged == judged]
+            cells = []
+            for arm in ARMS:
+                values = ([getattr(row, name) for row in mine if (row.arm, row.tasks) == (arm, n)]
+                          for n in counts)  # fmt: skip
+                cells.append([arm, *(_cell(each, form) for each in values)])
+            heads = ["tasks timed on the second processor", *map(str, counts)]
+            lines += [f"## {judged.capitalize()}: {title}", "", *table_lines(heads, cells), ""]
+    return "\n".join(lines)
+
+
+def _cell(values: list[float], form: str) -> str:
+    return with_range([each for each in values if np.isfinite(each)], form)
