@@ -110,8 +110,8 @@ def test_train_operators_refuses_an_empty_folder(command, operators, tmp_path):
     ("words", "said"),
     [
         (("--device", "t4", "--element-type", "bf6"), "element type 'bf6'"),
-        (("--device", "this", "--element-type", "bfloat16"), "element_type is of GPUs"),
-        (("--device", "this", "--fused-attention"), "fused_attention is of GPUs"),
+        (("--device", "this", "--element-type", "bfloat16"), "--element-type is of GPUs"),
+        (("--device", "this", "--fused-attention"), "--fused-attention is of GPUs"),
     ],
 )
 def test_wrong_element_types_are_one_line(command, operators, words, said):

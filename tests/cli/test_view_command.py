@@ -49,7 +49,7 @@ def test_a_plan_and_a_model(command, folder, chain):
     ("content", "message"),
     [
         ("{}", "out/config.json: names no model; name it: go-rl view OUT MODEL"),
-        ("[", "out/config.json: cannot be read (Expecting value"),
+        ("[", "out/config.json: not JSON (Expecting value"),
         (
             '{"source": {"modle": "x"}}',
             "out/config.json: source: unknown field 'modle'; did you mean",
