@@ -11,6 +11,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 import numpy as np
 
@@ -83,6 +84,11 @@ class MachineCode(Experiment):
     """Minutes after which no further task is compiled; 0: no limit."""
     seeds: int = 5
     """Splits of either kind."""
+
+    @property
+    def stem(self) -> Path:
+        """Path of the page without its ending."""
+        return self.out / f"machine_code_{self.data.replace('-', '_')}"
 
     def run(self) -> None:
         """Read code if asked; judge the arms; write the page."""

@@ -134,7 +134,8 @@ def _trees(runs: WideRuns, arm: str, seed: int) -> np.ndarray:
     by = 1.0
     if arm == "trees":
         task = runs.examples.inputs.task[train]
-        by = best_factor(held_out_errors(features[train], seconds[train], task, config))
+        known = SummedKernels(features[train], seconds[train])
+        by = best_factor(held_out_errors(known, task, config))
     rows = SummedKernels(features[train], by * seconds[train])
     return BoostedTrees.fit(rows, config).predict(features)
 
