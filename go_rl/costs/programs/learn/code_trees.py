@@ -43,9 +43,9 @@ TREES, RANGE = "trees", "range"
 
 @dataclass(frozen=True, eq=False)
 class ProgramTrees(Predictor[ProgramExamples, ProgramInputs]):
-    """Abstract: trees that learned by what factor a program is slower than a bound of its cycles. A
-    kind of them says what `features` are, and which one is the bound: it carries the size of a
-    program beyond the sizes learned, which trees alone do not.
+    """Abstract: trees that learned the logarithm of the seconds, or by what factor a program is
+    slower than a bound of its cycles. A kind of them says what `features` are, and which one is the
+    bound: it carries the size of a program beyond the sizes learned, which trees alone do not.
 
     The mean of logarithms is a median of seconds; the least mean *percentage* error wants less, as
     a program predicted too slow by a factor counts more than one predicted too fast by it. The
@@ -69,8 +69,8 @@ class ProgramTrees(Predictor[ProgramExamples, ProgramInputs]):
     format: ClassVar[str]
     names: ClassVar[tuple[str, ...]]
     """Names of the columns of `features`."""
-    bound: ClassVar[str]
-    """Column of the cycles that a program takes at least: log2(x + 1)."""
+    bound: ClassVar[str] = ""
+    """Column of the cycles that a program takes at least, log2(x + 1); "": there is none."""
     config: ClassVar[BoostedConfig] = CONFIG
     """Configuration by which trees are grown by default."""
 
@@ -169,14 +169,16 @@ class ProgramTrees(Predictor[ProgramExamples, ProgramInputs]):
 
     @classmethod
     def _least_seconds(cls, features: Float32[np.ndarray, "P F"]) -> Float64[np.ndarray, "P"]:
-        """[P] seconds of the bound."""
+        """[P] seconds of the bound; without one, 1."""
+        if not cls.bound:
+            return np.ones(len(features))
         return np.exp2(features[:, cls.names.index(cls.bound)].astype(np.float64)) / CLOCK
 
     @classmethod
     def _learnable(
         cls, features: Float32[np.ndarray, "P F"], seconds: Float64[np.ndarray, "P"]
     ) -> SummedKernels:
-        """What trees learn: how many times as long as the bound each program takes."""
+        """What trees learn: seconds in those of the bound."""
         return SummedKernels(features, seconds / cls._least_seconds(features))
 
     def _outside(self, features: Float32[np.ndarray, "P F"]) -> Bool[np.ndarray, "P"]:
@@ -200,7 +202,6 @@ class CodeTrees(ProgramTrees):
     features = staticmethod(code_tree_features)
     format = "go_rl-programs-code-trees"
     names = TREE_NAMES
-    bound = "all_cycles"
 
 
 @dataclass(frozen=True, eq=False)
