@@ -107,6 +107,13 @@ class TestMachineTrees(TreeContract):
         with pytest.raises(TrainingError, match="of 80 of 80 that is not known"):
             MachineTrees.fit(TreeContract.examples(), self.config)
 
+    def test_sizes_beyond_those_learned_have_a_price(self):
+        inputs = with_machine_code().inputs
+        longer = {key: row + np.float32(20) * (row > 0) for key, row in inputs.machine.items()}
+        trees = self.fitted()
+        found = trees.predict(replace(inputs, machine=longer))
+        assert np.median(found / trees.predict(inputs)) == pytest.approx(2**20, rel=0.5)
+
 
 @cache
 def _machine_trees(config: BoostedConfig) -> MachineTrees:
