@@ -10,7 +10,7 @@ all their programs, as measured on the second processor, are learned besides.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import ClassVar
 
@@ -21,6 +21,7 @@ from experiments.page_text import table_lines
 from experiments.programs.machine_code import with_code
 from experiments.statistics import with_range
 from go_rl.costs.learning.metrics import latency_metrics
+from go_rl.costs.programs.learn.code_inputs import with_code as described
 from go_rl.costs.programs.learn.code_trees import CodeTrees, MachineTrees, ProgramTrees
 from go_rl.costs.programs.learn.examples import ProgramExamples
 from go_rl.costs.programs.learn.reading import read_examples
@@ -114,7 +115,7 @@ class SecondProcessor(Experiment):
 
     def run(self) -> None:
         """Judge the arms; write the page."""
-        first, second = (with_code(read_examples(name)) for name in (self.first, self.second))
+        first, second = map(_read, (self.first, self.second))
         rows = []
         for seed in range(self.seeds):
             rows += self.rows(first, second, seed)
@@ -146,6 +147,12 @@ class SecondProcessor(Experiment):
                         title, arm, count, int(some.sum()), seed, told["mape"], told["median"],
                         told["pair_accuracy"],
                     )  # fmt: skip
+
+
+def _read(name: str) -> ProgramExamples:
+    """Programs whose machine code is known; the code of their loops is described once for all."""
+    examples = with_code(read_examples(name))
+    return replace(examples, inputs=described(examples.inputs))
 
 
 def _workload(examples: ProgramExamples, task: int) -> str:
