@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import lru_cache, partial
 from typing import ClassVar
 
 import numpy as np
@@ -55,9 +55,15 @@ class SecondRow:
     """Share of pairs of a task's programs in the right order."""
 
 
+@lru_cache(maxsize=2)
+def fitted(kind: type[ProgramTrees], first: ProgramExamples) -> ProgramTrees:
+    """Return trees that learned the first processor."""
+    return kind.fit(first)
+
+
 def tuned(kind: type[ProgramTrees], first: ProgramExamples) -> Callable[[ProgramExamples], Predict]:
     """Return what continues trees, which learned the first processor, on programs of the second."""
-    trees = kind.fit(first)
+    trees = fitted(kind, first)
 
     def learn(second: ProgramExamples) -> Predict:
         found = trees.fine_tuned(second) if len(second.seconds) else trees
@@ -68,7 +74,7 @@ def tuned(kind: type[ProgramTrees], first: ProgramExamples) -> Callable[[Program
 
 def scaled(first: ProgramExamples) -> Callable[[ProgramExamples], Predict]:
     """Return what multiplies the predictions for the first processor by one factor."""
-    trees = MachineTrees.fit(first)
+    trees = fitted(MachineTrees, first)
 
     def learn(second: ProgramExamples) -> Predict:
         ratios = second.seconds / trees.predict(second.inputs) if len(second.seconds) else [1.0]
