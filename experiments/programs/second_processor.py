@@ -72,6 +72,17 @@ def tuned(kind: type[ProgramTrees], first: ProgramExamples) -> Callable[[Program
     return learn
 
 
+def together(first: ProgramExamples) -> Callable[[ProgramExamples], Predict]:
+    """Return what learns programs of the second with those of the first, slower by one factor."""
+    trees = fitted(MachineTrees, first)
+
+    def learn(second: ProgramExamples) -> Predict:
+        found = trees.for_processor(first, second) if len(second.seconds) else trees
+        return lambda asked: found.predict(asked.inputs)
+
+    return learn
+
+
 def scaled(first: ProgramExamples) -> Callable[[ProgramExamples], Predict]:
     """Return what multiplies the predictions for the first processor by one factor."""
     trees = fitted(MachineTrees, first)
@@ -97,6 +108,7 @@ def alone(_: ProgramExamples) -> Callable[[ProgramExamples], Predict]:
 
 
 ARMS: Mapping[str, Callable[[ProgramExamples], Callable[[ProgramExamples], Predict]]] = {
+    "`MachineTrees`, both processors together": together,
     "`MachineTrees`, continued": partial(tuned, MachineTrees),
     "`MachineTrees`, times one factor": scaled,
     "`MachineTrees` of the second processor alone": alone,

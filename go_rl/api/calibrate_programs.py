@@ -121,10 +121,12 @@ def calibrate_programs(
         )
     with locked(path, file=True):
         start = predictor_of_seconds(config.weights)
-        chosen = chosen_tasks(read_examples(STARTS_WITH), config)
+        ours = read_examples(STARTS_WITH)
+        chosen = chosen_tasks(ours, config)
         measured = _measured(chosen, path.with_suffix(""), config, level_of(""), report)
         report(len(chosen), len(chosen), "learning from what was timed")
-        tuned, errors = tuned_weights(start, measured, config.seed)
+        source = ours if config.weights == STARTS_WITH else None
+        tuned, errors = tuned_weights(start, measured, config.seed, source)
         tuned.save(path)
         return CalibratedPrograms(path, len(measured.seconds), _tasks(measured), *errors)
 
@@ -176,7 +178,8 @@ def tuned_weights(
     """Return weights that learned on, and their errors before and after on tasks that judge (MAPE).
 
     Networks learn the source again (None: `SOURCE`), and with it what was measured, repeated until
-    it is about as much; trees are continued on what was measured.
+    it is about as much. So do trees (`ProgramTrees.for_processor`); without a source they are
+    continued on what was measured.
 
     Raises:
         TrainingError: too few tasks have a time.
@@ -212,6 +215,8 @@ def tuned_weights(
         rows = np.concatenate([np.arange(count), np.tile(new, repeats)])
         tuned = start.fine_tuned(both.take(rows), judged=judged)
         tuned = replace(tuned, name=own_target())
+    elif source is not None:
+        tuned = start.for_processor(source, learned, judged)
     else:
         tuned = start.fine_tuned(learned, judged=judged)
     return tuned, (before, mape(tuned.predict(judged.inputs), judged.seconds))

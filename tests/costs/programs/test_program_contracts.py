@@ -114,6 +114,17 @@ class TestMachineTrees(TreeContract):
         found = trees.predict(replace(inputs, machine=longer))
         assert np.median(found / trees.predict(inputs)) == pytest.approx(2**20, rel=0.5)
 
+    def test_few_programs_of_another_processor_are_learned_with_those_known(self):
+        known = with_machine_code()
+        targets = tuple(replace(each, device="other") for each in known.inputs.targets)
+        inputs = replace(known.inputs, targets=targets)
+        slower = replace(known, seconds=3 * known.seconds, inputs=inputs)
+        few = slower.take(np.flatnonzero(known.inputs.task < 3))
+        found = self.fitted().for_processor(known, few, slower)
+        plain = found.predict(inputs) / found.factor
+        assert np.median(plain / slower.seconds) == pytest.approx(1, abs=0.2)
+        assert found.errors != self.fitted().errors
+
 
 @cache
 def _machine_trees(config: BoostedConfig) -> MachineTrees:

@@ -26,6 +26,7 @@ from go_rl.costs.programs.learn.code_inputs import (
 )
 from go_rl.costs.programs.learn.examples import ProgramExamples, ProgramInputs
 from go_rl.costs.programs.learn.predictor import MARGIN, TAILS, ProgramPredictions
+from go_rl.costs.programs.learn.reading import join_examples
 from go_rl.costs.trees.boosted import BoostedConfig, BoostedTrees, SummedKernels
 from go_rl.runtime.saved_model import SavedKind
 
@@ -121,10 +122,26 @@ class ProgramTrees(Predictor[ProgramExamples, ProgramInputs]):
         known = self._learnable(self.features(examples.inputs), self.factor * examples.seconds)
         more = self._trees.continued(known, config or MORE)
         tuned = replace(self, trees=more)
-        if judged is None:
-            return tuned
-        errors = np.log(judged.seconds / tuned.predict(judged.inputs))
-        return replace(tuned, errors=error_bounds(errors, 1.0))
+        return tuned if judged is None else tuned._judged(judged)
+
+    def for_processor(
+        self,
+        source: ProgramExamples,
+        examples: ProgramExamples,
+        judged: ProgramExamples | None = None,
+    ) -> ProgramTrees:
+        """Return trees of another processor: they learn its few examples together with all that
+        these trees learned, whose seconds are multiplied by how much slower it is.
+
+        Args:
+            source: what these trees learned.
+            examples: of the other processor.
+            judged: examples whose errors give the interval; None: tasks held out do.
+        """
+        slower = np.median(examples.seconds / self.predict(examples.inputs)) * self.factor
+        moved = replace(source, seconds=slower * source.seconds)
+        found = type(self).fit(join_examples([moved, examples]))
+        return found if judged is None else found._judged(judged)
 
     def predict(self, inputs: ProgramInputs) -> Float64[np.ndarray, "P"]:
         """Return [P] predictions."""
@@ -163,6 +180,11 @@ class ProgramTrees(Predictor[ProgramExamples, ProgramInputs]):
     def _trees(self) -> BoostedTrees:
         assert self.trees is not None  # `check_fitted`
         return self.trees
+
+    def _judged(self, examples: ProgramExamples) -> ProgramTrees:
+        """These trees, with an interval by their errors on examples."""
+        errors = np.log(examples.seconds / self.predict(examples.inputs))
+        return replace(self, errors=error_bounds(errors, 1.0))
 
     def _seconds(self, features: Float32[np.ndarray, "P F"]) -> Float64[np.ndarray, "P"]:
         return self._trees.predict(features) * self._least_seconds(features)
