@@ -35,12 +35,12 @@ def test_train_programs_refuses_an_empty_folder(command, tmp_path):
 @pytest.mark.parametrize(
     ("flags", "answer"),
     [
-        (("--search-updates", 8), "search_updates must be >= 9, not 8"),
-        (("--most-spread", "nan"), "most_spread must be > 0, not nan"),
+        (("--search-updates", 8), "--search-updates must be >= 9, not 8"),
+        (("--most-spread", "nan"), "--most-spread must be > 0, not nan"),
         (("--slowest", 1), "slowest must be > 1, not 1.0"),
-        (("--least-programs", 0), "least_programs must be >= 1, not 0"),
-        (("--search", -1), "--search (search) is a number of trials, 0 to 1000, not -1"),
-        (("--search", 1001), "--search (search) is a number of trials, 0 to 1000, not 1001"),
+        (("--least-programs", 0), "--least-programs must be >= 1, not 0"),
+        (("--search", -1), "--search must be a number of trials, 0 to 1000, not -1"),
+        (("--search", 1001), "--search must be a number of trials, 0 to 1000, not 1001"),
     ],
 )
 def test_train_programs_names_the_flag_that_is_wrong(command, flags, answer):

@@ -117,7 +117,7 @@ def test_records_of_several_targets_are_not_mixed_unasked(tmp_path):
     [
         (["--data", "x.npz"], "data is for a folder of go-rl measure kernels"),
         (["--target", "cpu-2"], "target is for a folder of go-rl measure kernels"),
-        (["--held-out", "1"], "held_out must be in [0, 1), not 1.0"),
+        (["--held-out", "1"], "--held-out must be in [0, 1), not 1.0"),
         (["--held-out", "0.999"], "0 are left to learn from"),
         (
             ["--held-out", "0.85"],

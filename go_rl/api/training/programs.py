@@ -180,7 +180,7 @@ def _trained_network(
 def _check_asked(config: TrainProgramsConfig, search: int, fine_tune: str | Path | None) -> None:
     if not 0 <= search <= MOST_TRIALS:
         raise TrainingError(
-            f"train programs: --search (search) is a number of trials, 0 to {MOST_TRIALS}, not "
+            f"train programs: search must be a number of trials, 0 to {MOST_TRIALS}, not "
             f"{search}"
         )
     if search and fine_tune is not None:
