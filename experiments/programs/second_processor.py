@@ -196,16 +196,12 @@ def page(rows: list[SecondRow], first: ProgramExamples, second: ProgramExamples)
             ("median error, %", "median", ".1f"),
             ("pairs of a task's programs in the right order", "pairs", ".3f"),
         ):
-            mine = [row for row in rows if row.judged == judged]
+            mine = [row for row in rows if row.judged == judged and np.isfinite(row.mape)]
             cells = []
             for arm in ARMS:
                 values = ([getattr(row, name) for row in mine if (row.arm, row.tasks) == (arm, n)]
                           for n in counts)  # fmt: skip
-                cells.append([arm, *(_cell(each, form) for each in values)])
+                cells.append([arm, *(with_range(each, form) for each in values)])
             heads = ["tasks timed on the second processor", *map(str, counts)]
             lines += [f"## {judged.capitalize()}: {title}", "", *table_lines(heads, cells), ""]
     return "\n".join(lines)
-
-
-def _cell(values: list[float], form: str) -> str:
-    return with_range([each for each in values if np.isfinite(each)], form)

@@ -180,8 +180,7 @@ def _trained_network(
 def _check_asked(config: TrainProgramsConfig, search: int, fine_tune: str | Path | None) -> None:
     if not 0 <= search <= MOST_TRIALS:
         raise TrainingError(
-            f"train programs: search must be a number of trials, 0 to {MOST_TRIALS}, not "
-            f"{search}"
+            f"train programs: search must be a number of trials, 0 to {MOST_TRIALS}, not {search}"
         )
     if search and fine_tune is not None:
         raise TrainingError("train programs: give search or fine_tune, not both")
