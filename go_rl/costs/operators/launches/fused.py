@@ -32,7 +32,7 @@ SUMMING = ("gather", "gradient of a bias", "gradient of scale and shift", "gradi
 """Summing or scattering launches without nodes, or with those of a backward pass."""
 
 
-class Moves(NamedTuple):
+class LaunchBytes(NamedTuple):
     """Bytes of ``L`` launches."""
 
     moved: Float64[np.ndarray, "L"]
@@ -120,7 +120,7 @@ def _is_pointwise(graph: OpGraph, launch: Launch) -> bool:
     )
 
 
-def _joined(eager: Launches, moves: Moves, members: list[int]) -> Launch:
+def _joined(eager: Launches, moves: LaunchBytes, members: list[int]) -> Launch:
     if len(members) == 1:
         return eager.each[members[0]]
     own = [eager.each[m] for m in members]
@@ -137,14 +137,16 @@ def _joined(eager: Launches, moves: Moves, members: list[int]) -> Launch:
     )  # fmt: skip
 
 
-def _moves(eager: Launches) -> Moves:
+def _moves(eager: Launches) -> LaunchBytes:
     rows = eager.rows
     written = FLOAT_BYTES * rows.result_elements()
     library = rows.is_any((*PRODUCTS, ATTENTION))
-    return Moves(np.where(library, written, rows.streamed_bytes()), written, rows.stream_rows()[1])
+    return LaunchBytes(
+        np.where(library, written, rows.streamed_bytes()), written, rows.stream_rows()[1]
+    )
 
 
-def _kept(eager: Launches, moves: Moves, members: list[int]) -> float:
+def _kept(eager: Launches, moves: LaunchBytes, members: list[int]) -> float:
     """Bytes between the members that no longer travel: results are neither written nor read."""
     read = [b for m in members for b in eager.before[m] if b in set(members)]
     return sum(float(moves.written[b]) * (read.count(b) + 1) for b in set(read))

@@ -200,7 +200,7 @@ class ProgramTrees(Predictor[ProgramExamples, ProgramInputs]):
     def _learnable(
         cls, features: Float32[np.ndarray, "P F"], seconds: Float64[np.ndarray, "P"]
     ) -> SummedKernels:
-        """What trees learn: seconds in those of the bound."""
+        """Return programs as trees learn them: seconds relative to those of the bound."""
         return SummedKernels(features, seconds / cls._least_seconds(features))
 
     def _outside(self, features: Float32[np.ndarray, "P F"]) -> Bool[np.ndarray, "P"]:

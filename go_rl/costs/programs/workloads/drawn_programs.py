@@ -92,7 +92,8 @@ def draw_programs(drawing: Drawing) -> list[Any]:
     """
     task, count = drawing.task, drawing.draws
     if drawing.seed == AS_IT_IS:
-        return candidates_of(task_module(task), [import_tvm().s_tir.Schedule(task_module(task))])
+        module = task_module(task)
+        return candidates_of(module, [import_tvm().s_tir.Schedule(module)])
     split = count - count // 4 if task.op in SPLIT_OPS else 0
     others = split_schedules(task, split, drawing.seed) if split else []
     return _meta_schedules(drawing, count - split) + others
