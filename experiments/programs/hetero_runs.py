@@ -181,10 +181,10 @@ class _Converging:
 
 
 def transfer_cell(runs: Runs, data: str, rules: PruneRules, epochs: int, batch: int) -> Metrics:
-    """Return metrics on the held-out target of a tuner that learned the other one, without and with
-    fine-tuning on a few tasks of the target, of a tuner that learned those tasks alone, and the
+    """Return metrics on the held-out processor of a tuner that learned the other one, without and
+    with fine-tuning on a few tasks there, of one that learned those tasks alone, and the
     milliseconds of scoring."""
-    train, test, split = split_rows("by_target", runs, 0)
+    train, test, split = split_rows("by_device", runs, 0)
     rows = learned_rows(runs, train, data, rules)
     run = TunerRun(epochs=epochs, batch=batch)
     tuner = TransferTuner.fit(runs.examples.take(rows), run)

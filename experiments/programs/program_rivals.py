@@ -94,9 +94,18 @@ def split_rows(split: str, runs: Runs, seed: int) -> tuple[np.ndarray, np.ndarra
         found = by_task(inputs.task, seed)
     elif split == "by_target":
         found = by_target(inputs.task, inputs.target, len(inputs.targets) - 1, seed)
+    elif split == "by_device":
+        names, device = devices(inputs)
+        found = by_target(inputs.task, device, len(names) - 1, seed)
     else:
         found = runs.split(seed)
     return found.train, found.held_out if len(found.held_out) else found.test, found
+
+
+def devices(inputs: ProgramInputs) -> tuple[list[str], np.ndarray]:
+    """Return the names of the devices, and [P] the number of each program's."""
+    names = list(dict.fromkeys(each.device for each in inputs.targets))
+    return names, np.array([names.index(each.device) for each in inputs.targets])[inputs.target]
 
 
 SPLITS = {

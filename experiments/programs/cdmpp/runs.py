@@ -44,8 +44,8 @@ SEEDS = 3
 class TableOptions:
     """Options that the tables share."""
 
-    data: str = "programs-1"
-    """Data set, by file or by the name of one that ships; or a folder of records."""
+    data: tuple[str, ...] = ("programs-1",)
+    """Data sets, by file or by the name of one that ships; or folders of records."""
     runs: str = "build/cdmpp"
     """Folder of finished runs."""
     updates: int = 1500

@@ -162,7 +162,7 @@ def _of_network(runs: Runs, name: str, options: CdmppSpeed) -> Metrics:
 
 def _of_shipped(runs: Runs, options: CdmppSpeed) -> Metrics:
     """An ensemble, with interval and flags."""
-    weights = ProgramPredictor.load(runs.options.data)
+    weights = ProgramPredictor.load(runs.options.data[0])
     inputs = runs.examples.inputs.take(_some(runs))
     parameters = sum(parameter_count(each.params) for each in weights.networks)
     return {
