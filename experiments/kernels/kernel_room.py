@@ -76,7 +76,7 @@ class KernelRoom(Experiment):
 
 
 def is_own_layout(layouts: list[list[int] | None]) -> bool:
-    """Return whether every operand lies as XLA lays it out by itself, its last dimension fastest."""
+    """Return whether each operand lies as XLA lays it out by itself, its last dimension fastest."""
     return all(each is None or each == sorted(each) for each in layouts)
 
 
