@@ -18,11 +18,10 @@ import numpy as np
 from experiments.experiment import Experiment, deadline, say
 from experiments.page_text import table_lines
 from experiments.statistics import with_range
-from go_rl.core import TrainingError
 from go_rl.costs.learning.metrics import latency_metrics
 from go_rl.costs.learning.splits import HELD_OUT, DataSplit, by_model, by_task
 from go_rl.costs.programs.learn.code_trees import CodeTrees, MachineTrees, ProgramTrees
-from go_rl.costs.programs.learn.examples import ProgramExamples
+from go_rl.costs.programs.learn.examples import ProgramExamples, with_machine_code
 from go_rl.costs.programs.learn.reading import read_examples
 from go_rl.costs.programs.machine_code.tvm_code import code_numbers
 from go_rl.costs.programs.measure.data import MachineTable, ProgramData
@@ -94,7 +93,7 @@ class MachineCode(Experiment):
         """Read code if asked; judge the arms; write the page."""
         if self.read:
             self._read()
-        examples = with_code(read_examples(self.data))
+        examples = with_machine_code(read_examples(self.data))
         rows = list(self._rows(examples))
         self.write_rows(rows)
         self.write_page(page(rows, examples))
@@ -149,18 +148,6 @@ def compiled(data: ProgramData, draws: int) -> Iterator[MachineTable]:
                     kernel = tvm.compile(candidate.sch.mod, target=codegen_target(level))
                     found[each.nest, level] = code_numbers(kernel, nest_from_json(each.nest))
         yield found
-
-
-def with_code(examples: ProgramExamples) -> ProgramExamples:
-    """Return the programs whose code is known.
-
-    Raises:
-        TrainingError: there is none.
-    """
-    known = [row is not None for row in examples.inputs.machine_code]
-    if not any(known):
-        raise TrainingError(f"{examples.name}: the code of no program is known; give --read")
-    return examples.take(np.flatnonzero(known))
 
 
 def page(rows: list[MachineRow], examples: ProgramExamples) -> str:

@@ -18,12 +18,11 @@ import numpy as np
 
 from experiments.experiment import Experiment, say
 from experiments.page_text import table_lines
-from experiments.programs.machine_code import with_code
 from experiments.statistics import with_range
 from go_rl.costs.learning.metrics import latency_metrics
-from go_rl.costs.programs.learn.code_inputs import with_code as described
+from go_rl.costs.programs.learn.code_inputs import with_code
 from go_rl.costs.programs.learn.code_trees import CodeTrees, MachineTrees, ProgramTrees
-from go_rl.costs.programs.learn.examples import ProgramExamples
+from go_rl.costs.programs.learn.examples import ProgramExamples, with_machine_code
 from go_rl.costs.programs.learn.reading import read_examples
 
 JUDGED = 3
@@ -169,8 +168,8 @@ class SecondProcessor(Experiment):
 
 def _read(name: str) -> ProgramExamples:
     """Programs whose machine code is known; the code of their loops is described once for all."""
-    examples = with_code(read_examples(name))
-    return replace(examples, inputs=described(examples.inputs))
+    examples = with_machine_code(read_examples(name))
+    return replace(examples, inputs=with_code(examples.inputs))
 
 
 def _workload(examples: ProgramExamples, task: int) -> str:

@@ -121,12 +121,10 @@ def calibrate_programs(
         )
     with locked(path, file=True):
         start = predictor_of_seconds(config.weights)
-        ours = read_examples(STARTS_WITH)
-        chosen = chosen_tasks(ours, config)
+        chosen = chosen_tasks(read_examples(STARTS_WITH), config)
         measured = _measured(chosen, path.with_suffix(""), config, level_of(""), report)
         report(len(chosen), len(chosen), "learning from what was timed")
-        source = ours if config.weights == STARTS_WITH else None
-        tuned, errors = tuned_weights(start, measured, config.seed, source)
+        tuned, errors = tuned_weights(start, measured, config.seed)
         tuned.save(path)
         return CalibratedPrograms(path, len(measured.seconds), _tasks(measured), *errors)
 
@@ -172,14 +170,13 @@ def _measured(
 
 
 def tuned_weights(
-    start: ProgramPredictor | ProgramTrees, measured: ProgramExamples, seed: int,
-    source: ProgramExamples | None = None,
-) -> tuple[ProgramPredictor | ProgramTrees, tuple[float, float]]:  # fmt: skip
+    start: ProgramPredictor | ProgramTrees, measured: ProgramExamples, seed: int
+) -> tuple[ProgramPredictor | ProgramTrees, tuple[float, float]]:
     """Return weights that learned on, and their errors before and after on tasks that judge (MAPE).
 
-    Networks learn the source again (None: `SOURCE`), and with it what was measured, repeated until
-    it is about as much. So do trees (`ProgramTrees.for_processor`); without a source they are
-    continued on what was measured.
+    Networks learn `SOURCE` again, and with it what was measured, repeated until it is about as
+    much. Trees learn the data sets that they learned again (`ProgramTrees.for_processor`); where
+    these do not ship they are continued on what was measured.
 
     Raises:
         TrainingError: too few tasks have a time.
@@ -187,6 +184,8 @@ def tuned_weights(
     import numpy as np
 
     from go_rl.costs.learning.metrics import mape
+    from go_rl.costs.programs.learn.code_trees import MachineTrees
+    from go_rl.costs.programs.learn.examples import with_machine_code
     from go_rl.costs.programs.learn.predictor import ProgramPredictor
     from go_rl.costs.programs.learn.reading import join_examples, read_examples
 
@@ -206,7 +205,7 @@ def tuned_weights(
     learned = measured.take(np.flatnonzero(~judging))
     before = mape(start.predict(judged.inputs), judged.seconds)
     if isinstance(start, ProgramPredictor):
-        source = source or read_examples(SOURCE)
+        source = read_examples(SOURCE)
         old = [start.knows(count) for count in source.inputs.leaves.tolist()]
         both = join_examples([source.take(np.flatnonzero(old)), learned])
         count = len(both.seconds) - len(learned.seconds)
@@ -215,7 +214,9 @@ def tuned_weights(
         rows = np.concatenate([np.arange(count), np.tile(new, repeats)])
         tuned = start.fine_tuned(both.take(rows), judged=judged)
         tuned = replace(tuned, name=own_target())
-    elif source is not None:
+    elif start.data:
+        source = read_examples(start.data)
+        source = with_machine_code(source) if isinstance(start, MachineTrees) else source
         tuned = start.for_processor(source, learned, judged)
     else:
         tuned = start.fine_tuned(learned, judged=judged)

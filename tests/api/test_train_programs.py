@@ -83,10 +83,9 @@ def _measured(programs: int, tasks: int):
 
 
 @pytest.mark.slow
-def test_networks_learn_the_new_processor_and_judge_by_tasks_left_out():
-    source = made_up_programs()
+def test_networks_learn_the_new_processor_and_judge_by_tasks_left_out(made_up):
     start = learned_programs()
-    tuned, (before, after) = tuned_weights(start, _measured(96, 16), 0, source)
+    tuned, (before, after) = tuned_weights(start, _measured(96, 16), 0)
     assert after < before
     assert isinstance(tuned, ProgramPredictor)
     assert tuned.calibration != start.calibration

@@ -115,7 +115,7 @@ def train_programs(
 
     Args:
         source: a folder of `measure_programs`, a data set, or a feature file of CDMPP; several are
-            learned from together.
+            learned from together, by trees for the processor of the last one.
         out: folder for the weights and the trials of a search, which a later call continues.
         config: how.
         search: trials of a search for sizes and hyper-parameters, before training; 0: none.
@@ -131,22 +131,24 @@ def train_programs(
         CheckpointError: weights cannot be read or written.
         MissingDependencyError: a search without Optuna, or trees without LightGBM.
     """
-    from go_rl.costs.programs.learn.examples import KeepRules
+    from go_rl.costs.programs.learn.examples import KeepRules, with_machine_code
     from go_rl.costs.programs.learn.predictor import ProgramPredictor, check_enough
     from go_rl.costs.programs.learn.program_weights import load_program_weights
-    from go_rl.costs.programs.learn.reading import read_examples
+    from go_rl.costs.programs.learn.reading import read_examples, shipped_sources
 
     config, out = config or TrainProgramsConfig(), Path(out)
     _check_asked(config, search, fine_tune)
     rules = KeepRules(config.most_spread, slowest=config.slowest,
                       least_programs=config.least_programs)  # fmt: skip
     examples = read_examples(source, rules, config.devices)
+    if config.model == "machine-trees":
+        examples = with_machine_code(examples)
     check_enough(examples)
     split = split_of(examples, config)
     out.mkdir(parents=True, exist_ok=True)
     start = None if fine_tune is None else load_program_weights(fine_tune)
     if config.model not in NETWORKS or not isinstance(start, ProgramPredictor | None):
-        return _trained(examples, split, out, config, start)
+        return _trained(examples, split, out, config, start, shipped_sources(source))
     return _trained_network(examples, split, out, config, start, search, report)
 
 
@@ -219,10 +221,12 @@ def split_of(examples: ProgramExamples, config: TrainProgramsConfig) -> DataSpli
 
 
 def _trained(
-    examples: ProgramExamples, split: DataSplit, out: Path, config: TrainProgramsConfig, start: Any
-) -> TrainedPrograms:
-    """Train, or train further, what is no ensemble of CDMPP's networks."""
-    from go_rl.costs.programs.learn.code_trees import CodeTrees, MachineTrees
+    examples: ProgramExamples, split: DataSplit, out: Path, config: TrainProgramsConfig, start: Any,
+    sources: tuple[str, ...],
+) -> TrainedPrograms:  # fmt: skip
+    """Train, or train further, what is no ensemble of CDMPP's networks; ``sources``: the data sets
+    that ship, where these are all that is learned."""
+    from go_rl.costs.programs.learn.code_trees import CodeTrees, MachineTrees, ProgramTrees
 
     train = examples.take(split.train)
     if start is not None:
@@ -233,6 +237,8 @@ def _trained(
         learned = MachineTrees.fit(train)
     else:
         learned = _transfer_tuner(train, config)
+    if isinstance(learned, ProgramTrees) and start is None:
+        learned = replace(learned, data=sources)
     learned.save(out / WEIGHTS)
     tasks = len(set(train.inputs.task.tolist()))
     errors = _judged(learned, examples, split)
@@ -250,10 +256,14 @@ def _transfer_tuner(train: ProgramExamples, config: TrainProgramsConfig) -> Any:
 
 
 def _judged(learned: Any, examples: ProgramExamples, split: DataSplit) -> dict[str, float]:
-    """Metrics on what was held out, else on the part for tests; of scores those of order alone."""
+    """Metrics on what was held out, else on the part for tests; of scores those of order alone, of
+    trees those of the processor that they predict."""
     from go_rl.costs.learning.metrics import latency_metrics, pair_accuracy
+    from go_rl.costs.programs.learn.code_trees import ProgramTrees, last_device_apart
 
     judged = examples.take(split.held_out if len(split.held_out) else split.test)
+    if isinstance(learned, ProgramTrees):
+        _, judged = last_device_apart(judged)
     found = learned.predict(judged.inputs)
     if learned.unit != "seconds":
         return {"pair_accuracy": pair_accuracy(found, judged.seconds, _groups(judged))}

@@ -12,6 +12,7 @@ from go_rl.core import TrainingError
 from go_rl.costs.programs.learn.code_trees import CodeTrees, MachineTrees
 from go_rl.costs.programs.learn.examples import ProgramExamples
 from go_rl.costs.programs.learn.predictor import ProgramPredictor
+from go_rl.costs.programs.learn.reading import join_examples
 from go_rl.costs.programs.machine_code.machine_numbers import MACHINE_NAMES
 from go_rl.costs.trees.boosted import BoostedConfig
 from tests.costs.programs.made_up import learned_programs, made_up_programs
@@ -121,9 +122,10 @@ class TestMachineTrees(TreeContract):
         slower = replace(known, seconds=3 * known.seconds, inputs=inputs)
         few = slower.take(np.flatnonzero(known.inputs.task < 3))
         found = self.fitted().for_processor(known, few, slower)
-        plain = found.predict(inputs) / found.factor
-        assert np.median(plain / slower.seconds) == pytest.approx(1, abs=0.2)
         assert found.errors != self.fitted().errors
+        for trees in (found, MachineTrees.fit(join_examples([known, few]), self.config)):
+            plain = trees.predict(inputs) / trees.factor
+            assert np.median(plain / slower.seconds) == pytest.approx(1, abs=0.2)
 
 
 @cache

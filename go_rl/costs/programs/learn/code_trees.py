@@ -64,6 +64,9 @@ class ProgramTrees(Predictor[ProgramExamples, ProgramInputs]):
     most: Float32[np.ndarray, "F"] | None = None
     """[F] range of features beyond which a program is unlike, `MARGIN` deviations wider than that
     learned from; None: nothing is."""
+    data: tuple[str, ...] = ()
+    """Data sets that ship, by name, where these are all that was learned: `for_processor` learns
+    them again."""
 
     what = "trees of programs"
     unit = "seconds"
@@ -87,14 +90,23 @@ class ProgramTrees(Predictor[ProgramExamples, ProgramInputs]):
     def fit(
         cls, examples: ProgramExamples, config: BoostedConfig | None = None, factor: bool = True
     ) -> ProgramTrees:
-        """Return trees that learned from examples; see `Predictor`.
+        """Return trees that learned from examples; see `Predictor`. Where these are of several
+        processors they predict the last one's seconds (`as_last_device`).
 
         Args:
             examples: with loop nests.
             config: of the trees.
             factor: whether predictions are made smaller for the least percentage error.
         """
-        features, config = cls.features(examples.inputs), config or cls.config
+        config = config or cls.config
+        return cls._fitted(cls.as_last_device(examples, config), config, factor)
+
+    @classmethod
+    def _fitted(
+        cls, examples: ProgramExamples, config: BoostedConfig, factor: bool = True
+    ) -> ProgramTrees:
+        """Trees that learned from examples as they are."""
+        features = cls.features(examples.inputs)
         known = cls._learnable(features, examples.seconds)
         errors = held_out_errors(known, examples.inputs.task, config)
         by = best_factor(errors) if factor else 1.0
@@ -121,7 +133,7 @@ class ProgramTrees(Predictor[ProgramExamples, ProgramInputs]):
         """
         known = self._learnable(self.features(examples.inputs), self.factor * examples.seconds)
         more = self._trees.continued(known, config or MORE)
-        tuned = replace(self, trees=more)
+        tuned = replace(self, trees=more, data=())
         return tuned if judged is None else tuned._judged(judged)
 
     def for_processor(
@@ -138,10 +150,24 @@ class ProgramTrees(Predictor[ProgramExamples, ProgramInputs]):
             examples: of the other processor.
             judged: examples whose errors give the interval; None: tasks held out do.
         """
-        slower = np.median(examples.seconds / self.predict(examples.inputs)) * self.factor
-        moved = replace(source, seconds=slower * source.seconds)
-        found = type(self).fit(join_examples([moved, examples]))
+        slower = self.factor * np.median(examples.seconds / self.predict(examples.inputs))
+        source = self.as_last_device(source, self.config)
+        both = join_examples([replace(source, seconds=slower * source.seconds), examples])
+        found = self._fitted(both, self.config)
         return found if judged is None else found._judged(judged)
+
+    @classmethod
+    def as_last_device(cls, examples: ProgramExamples, config: BoostedConfig) -> ProgramExamples:
+        """Return examples as if all were of the last of their devices: the seconds of the others
+        are multiplied by how much slower it is, the median over its programs by trees of the
+        others."""
+        others, own = last_device_apart(examples)
+        if not len(others.seconds):
+            return examples
+        others = cls.as_last_device(others, config)
+        known = cls._learnable(cls.features(others.inputs), others.seconds)
+        slower = np.median(own.seconds / cls(BoostedTrees.fit(known, config)).predict(own.inputs))
+        return join_examples([replace(others, seconds=slower * others.seconds), own])
 
     def predict(self, inputs: ProgramInputs) -> Float64[np.ndarray, "P"]:
         """Return [P] predictions."""
@@ -165,7 +191,8 @@ class ProgramTrees(Predictor[ProgramExamples, ProgramInputs]):
         text = np.frombuffer(self._trees.text.encode(), np.uint8)
         known = self.least is not None and self.most is not None
         tree = {TREES: text} | ({RANGE: {"least": self.least, "most": self.most}} if known else {})
-        self._kind().write(path, tree, {"factor": self.factor, "errors": list(self.errors)})
+        about = {"factor": self.factor, "errors": list(self.errors), "data": list(self.data)}
+        self._kind().write(path, tree, about)
 
     @classmethod
     def load(cls, source: str | Path) -> ProgramTrees:
@@ -173,8 +200,11 @@ class ProgramTrees(Predictor[ProgramExamples, ProgramInputs]):
         with cls._kind().opened(source) as saved:
             trees = BoostedTrees.from_text(saved.arrays[TREES].tobytes().decode())
             low, high = saved.manifest["errors"]
-            found = (saved.arrays.get(f"{RANGE}/{name}") for name in ("least", "most"))
-            return cls(trees, float(saved.manifest["factor"]), (low, high), *found)
+            least, most = (saved.arrays.get(f"{RANGE}/{name}") for name in ("least", "most"))
+            data = tuple(map(str, saved.manifest["data"]))
+            return cls(
+                trees, float(saved.manifest["factor"]), (low, high), least, most, data
+            )  # fmt: skip
 
     @property
     def _trees(self) -> BoostedTrees:
@@ -236,6 +266,14 @@ class MachineTrees(ProgramTrees):
     format = "go_rl-programs-machine-trees"
     names = MACHINE_TREE_NAMES
     bound = "summed_cycles"
+
+
+def last_device_apart(examples: ProgramExamples) -> tuple[ProgramExamples, ProgramExamples]:
+    """Return the examples of all devices but the last, and those of the last."""
+    inputs = examples.inputs
+    last = inputs.targets[int(inputs.target.max(initial=0))].device
+    own = np.array([target.device == last for target in inputs.targets])[inputs.target]
+    return examples.take(np.flatnonzero(~own)), examples.take(np.flatnonzero(own))
 
 
 def held_out_errors(

@@ -121,6 +121,22 @@ class ProgramExamples:
         )
 
 
+def with_machine_code(examples: ProgramExamples) -> ProgramExamples:
+    """Return the programs whose machine code was read.
+
+    Raises:
+        TrainingError: there is none.
+    """
+    known = np.array([row is not None for row in examples.inputs.machine_code], np.bool_)
+    if not known.any():
+        raise TrainingError(
+            f"{examples.name}: the machine code of no program is known; use records of go-rl "
+            "measure programs, or a data set that has it (programs-3)"
+        )
+    dropped = (*examples.dropped, ("without machine code", int((~known).sum())))
+    return replace(examples.take(np.flatnonzero(known)), dropped=dropped)
+
+
 @dataclass(frozen=True)
 class KeepRules:
     """Rules that select the measurements that are examples. Invalid programs have no time and never

@@ -55,6 +55,14 @@ def read_examples(
     return join_examples([_read_one(each, rules, sheets) for each in sources])
 
 
+def shipped_sources(source: Source | Sequence[Source]) -> tuple[str, ...]:
+    """Return the names of the data sets that are read, none unless all of them ship."""
+    sources = [source] if isinstance(source, str | Path) else source
+    names = tuple(map(str, sources))
+    own = [Path(name).exists() or not Path(f"{KIND.shipped}/{name}.npz").exists() for name in names]
+    return () if any(own) else names
+
+
 def _read_one(source: Source, rules: KeepRules | None, sheets: str | None) -> ProgramExamples:
     path = Path(source)
     if path.is_dir():
