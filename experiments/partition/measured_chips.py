@@ -58,6 +58,7 @@ METHODS: dict[str, Callable[[], Optimizer]] = {
     "zero-shot": partial(BySeed, published_search, WEIGHTS, "zero-shot"),
     "finetuned": partial(BySeed, published_learner, WEIGHTS, "finetuned"),
     "orders, zero-shot": PolicySearch,
+    "orders, untrained": lambda: PolicySearch(control="untrained"),
 }
 MARKS = (1, 5, 20, 50, 100, 200)
 """Samples behind which the best throughput is noted."""

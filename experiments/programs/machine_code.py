@@ -3,14 +3,16 @@
 Run: ``python -m experiments programs.machine_code [--read]``. ``--read`` first compiles those
 programs of the data set whose code is not known (half a second each; needs the extra tvm) and
 writes the data set with it. Arms are `CodeTrees` (rules), the same grown as `MachineTrees` are, and
-`MachineTrees` (rules and code), judged on tasks, and on networks, that were not learned from.
+`MachineTrees` (rules and code), judged on tasks, and on networks, that were not learned from. With
+``--also`` a last arm learns data sets of other processors besides, without what judges.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -22,7 +24,7 @@ from go_rl.costs.learning.metrics import latency_metrics
 from go_rl.costs.learning.splits import HELD_OUT, DataSplit, by_model, by_task
 from go_rl.costs.programs.learn.code_trees import CodeTrees, MachineTrees, ProgramTrees
 from go_rl.costs.programs.learn.examples import ProgramExamples, with_machine_code
-from go_rl.costs.programs.learn.reading import read_examples
+from go_rl.costs.programs.learn.reading import join_examples, read_examples
 from go_rl.costs.programs.machine_code.tvm_code import code_numbers
 from go_rl.costs.programs.measure.data import MachineTable, ProgramData
 from go_rl.costs.programs.measure.data_file import KIND, load_programs, save_programs
@@ -36,12 +38,23 @@ ARMS: Mapping[str, Callable[[ProgramExamples], ProgramTrees]] = {
     "the same, grown as `MachineTrees`": lambda train: CodeTrees.fit(train, MachineTrees.config),
     "`MachineTrees`: rules and machine code": MachineTrees.fit,
 }
+BY_NETWORK = "networks held out"
+OTHERS = "`MachineTrees`, programs of other processors learned besides"
 SPLITS: Mapping[str, Callable[[ProgramExamples, int], DataSplit]] = {
     "tasks held out": lambda examples, seed: by_task(examples.inputs.task, seed),
-    "networks held out": lambda examples, seed: by_model(
+    BY_NETWORK: lambda examples, seed: by_model(
         examples.inputs.task, examples.inputs.networks, networks(examples, seed), seed
     ),
 }
+
+
+def unlike(others: ProgramExamples, judged: ProgramExamples, out: Sequence[str]) -> ProgramExamples:
+    """Return programs of other tasks than those that judge, and of no network that is held out."""
+    inputs = others.inputs
+    known = {judged.inputs.tasks[task] for task in judged.inputs.task.tolist()}
+    fit = [task not in known and not set(some) & set(out)
+           for task, some in zip(inputs.tasks, inputs.networks, strict=True)]  # fmt: skip
+    return others.take(np.flatnonzero(np.array(fit)[inputs.task]))
 
 
 def networks(examples: ProgramExamples, seed: int) -> tuple[str, ...]:
@@ -75,6 +88,8 @@ class MachineCode(Experiment):
 
     data: str = "programs-3"
     """Data set that ships."""
+    also: tuple[str, ...] = ()
+    """Data sets of other processors, as far as their programs' code is known."""
     read: bool = False
     """Whether programs are compiled whose code is not known."""
     draws: int = 16
@@ -94,7 +109,8 @@ class MachineCode(Experiment):
         if self.read:
             self._read()
         examples = with_machine_code(read_examples(self.data))
-        rows = list(self._rows(examples))
+        others = with_machine_code(read_examples(self.also)) if self.also else None
+        rows = list(self._rows(examples, others))
         self.write_rows(rows)
         self.write_page(page(rows, examples))
 
@@ -112,14 +128,21 @@ class MachineCode(Experiment):
                 break
         save_programs(replace(own, machine=table), path)
 
-    def _rows(self, examples: ProgramExamples) -> Iterator[MachineRow]:
+    def _rows(
+        self, examples: ProgramExamples, others: ProgramExamples | None
+    ) -> Iterator[MachineRow]:
         for split, divide in SPLITS.items():
             for seed in range(self.seeds):
                 parts = divide(examples, seed)
                 judged = examples.take(parts.held_out if len(parts.held_out) else parts.test)
                 learned = examples.take(np.concatenate([parts.train, parts.validation]))
-                for arm, fit in ARMS.items():
-                    found = fit(learned).predict(judged.inputs)
+                arms = {arm: partial(fit, learned) for arm, fit in ARMS.items()}
+                if others is not None:
+                    out = networks(examples, seed) if split == BY_NETWORK else ()
+                    more = join_examples([unlike(others, judged, out), learned])
+                    arms[OTHERS] = partial(MachineTrees.fit, more)
+                for arm, fit in arms.items():
+                    found = fit().predict(judged.inputs)
                     told = latency_metrics(found, judged.seconds, judged.inputs.task)
                     yield MachineRow(
                         split, arm, seed, len(found), told["mape"], told["median"],
