@@ -10,7 +10,7 @@ writes the data set with it. Arms are `CodeTrees` (rules), the same grown as `Ma
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -110,9 +110,10 @@ class MachineCode(Experiment):
             self._read()
         examples = with_machine_code(read_examples(self.data))
         others = with_machine_code(read_examples(self.also)) if self.also else None
-        rows = list(self._rows(examples, others))
-        self.write_rows(rows)
-        self.write_page(page(rows, examples))
+        kept = self.kept_rows(MachineRow)
+        for row in self._rows(examples, others, {(r.split, r.seed, r.arm) for r in kept.rows}):
+            kept.add(row)
+        self.write_page(page(kept.rows, examples))
 
     def _read(self) -> None:
         assert KIND.shipped is not None
@@ -129,7 +130,10 @@ class MachineCode(Experiment):
         save_programs(replace(own, machine=table), path)
 
     def _rows(
-        self, examples: ProgramExamples, others: ProgramExamples | None
+        self,
+        examples: ProgramExamples,
+        others: ProgramExamples | None,
+        known: Set[tuple[str, int, str]],
     ) -> Iterator[MachineRow]:
         for split, divide in SPLITS.items():
             for seed in range(self.seeds):
@@ -142,6 +146,8 @@ class MachineCode(Experiment):
                     more = join_examples([unlike(others, judged, out), learned])
                     arms[OTHERS] = partial(MachineTrees.fit, more)
                 for arm, fit in arms.items():
+                    if (split, seed, arm) in known:
+                        continue
                     found = fit().predict(judged.inputs)
                     told = latency_metrics(found, judged.seconds, judged.inputs.task)
                     yield MachineRow(

@@ -260,7 +260,7 @@ class CodeTrees(ProgramTrees):
 class MachineTrees(ProgramTrees):
     """Trees on these rules and on the machine code that a compiler made."""
 
-    config = BoostedConfig(trees=1500, leaves=8, learning_rate=0.05, column_share=0.3)
+    config = BoostedConfig(trees=1500, learning_rate=0.05, column_share=0.3)
 
     features = staticmethod(machine_tree_features)
     format = "go_rl-programs-machine-trees"
