@@ -1,7 +1,8 @@
 """A second processor: trees that learned tensor programs on one, and some tasks timed on another.
 
-Run: ``python -m experiments programs.second_processor``. Trees learn ``--first`` (Zen 3), and are
-to predict ``--second`` (Zen 4), as far as its programs' machine code was read. A third of the
+Run: ``python -m experiments programs.second_processor [--first programs-2 programs-3]``. Trees
+learn ``--first`` (Zen 3; several: page ``third_processor``), and are to predict ``--second``
+(Zen 4), as far as its programs' machine code was read. A third of the
 second's tasks judge, and of these none is learned there; on the first processor either all tasks
 are learned, as CDMPP does, or none of those that judge. Of the others some are taken at random, and
 all their programs, as measured on the second processor, are learned besides.
@@ -9,10 +10,10 @@ all their programs, as measured on the second processor, are learned besides.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
-from typing import ClassVar
+from pathlib import Path
 
 import numpy as np
 
@@ -119,20 +120,25 @@ ARMS: Mapping[str, Callable[[ProgramExamples], Callable[[ProgramExamples], Predi
 class SecondProcessor(Experiment):
     """Options of this experiment."""
 
-    page_name: ClassVar[str] = "second_processor"
-
-    first: str = "programs-3"
-    """Data set of the processor that was learned."""
+    first: tuple[str, ...] = ("programs-3",)
+    """Data sets of the processors that were learned."""
     second: str = "programs-1"
     """Data set of the other one."""
     counts: tuple[int, ...] = (0, 5, 10, 20, 50)
     """Tasks measured on the second processor."""
     seeds: int = 5
     """Choices of the tasks that judge and that are learned."""
+    arms: tuple[str, ...] = tuple(ARMS)
+    """Arms that are judged."""
+
+    @property
+    def stem(self) -> Path:
+        """Path of the page without its ending."""
+        return self.out / ("second_processor" if len(self.first) == 1 else "third_processor")
 
     def run(self) -> None:
         """Judge the arms; write the page."""
-        first, second = map(_read, (self.first, self.second))
+        first, second = _read(self.first), _read((self.second,))
         rows = []
         for seed in range(self.seeds):
             rows += self.rows(first, second, seed)
@@ -154,8 +160,8 @@ class SecondProcessor(Experiment):
         for title, source, asked in (
             (KNOWN, first, judged.take(np.flatnonzero(both))), (UNKNOWN, rest, judged),
         ):  # fmt: skip
-            for arm, begin in ARMS.items():
-                learn = begin(source)
+            for arm in self.arms:
+                learn = ARMS[arm](source)
                 for count in (each for each in self.counts if each <= len(learned)):
                     some = np.isin(second.inputs.task, learned[:count])
                     found = learn(second.take(np.flatnonzero(some)))(asked)
@@ -166,9 +172,9 @@ class SecondProcessor(Experiment):
                     )  # fmt: skip
 
 
-def _read(name: str) -> ProgramExamples:
+def _read(names: Sequence[str]) -> ProgramExamples:
     """Programs whose machine code is known; the code of their loops is described once for all."""
-    examples = with_machine_code(read_examples(name))
+    examples = with_machine_code(read_examples(names))
     return replace(examples, inputs=with_code(examples.inputs))
 
 
@@ -197,7 +203,7 @@ def page(rows: list[SecondRow], first: ProgramExamples, second: ProgramExamples)
         ):
             mine = [row for row in rows if row.judged == judged and np.isfinite(row.mape)]
             cells = []
-            for arm in ARMS:
+            for arm in dict.fromkeys(row.arm for row in rows):
                 values = ([getattr(row, name) for row in mine if (row.arm, row.tasks) == (arm, n)]
                           for n in counts)  # fmt: skip
                 cells.append([arm, *(with_range(each, form) for each in values)])
