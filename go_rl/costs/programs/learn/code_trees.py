@@ -33,6 +33,8 @@ from go_rl.runtime.saved_model import SavedKind
 CONFIG = BoostedConfig(trees=600, learning_rate=0.05, column_share=0.2)
 MORE = replace(CONFIG, trees=60)
 """Trees that fine-tuning adds."""
+COARSE = 5
+"""Trees that compare the speeds of two processors are fewer by this factor."""
 FACTORS = np.exp(np.linspace(-0.5, 0.1, 61))
 """Factors by which predictions may be multiplied."""
 UNJUDGED = (-1.0, 1.0)
@@ -159,14 +161,15 @@ class ProgramTrees(Predictor[ProgramExamples, ProgramInputs]):
     @classmethod
     def as_last_device(cls, examples: ProgramExamples, config: BoostedConfig) -> ProgramExamples:
         """Return examples as if all were of the last of their devices: the seconds of the others
-        are multiplied by how much slower it is, the median over its programs by trees of the
-        others."""
+        are multiplied by how much slower it is, the median over its programs by a few
+        trees of the others."""
         others, own = last_device_apart(examples)
         if not len(others.seconds):
             return examples
         others = cls.as_last_device(others, config)
         known = cls._learnable(cls.features(others.inputs), others.seconds)
-        slower = np.median(own.seconds / cls(BoostedTrees.fit(known, config)).predict(own.inputs))
+        coarse = cls(BoostedTrees.fit(known, replace(config, trees=max(config.trees // COARSE, 1))))
+        slower = np.median(own.seconds / coarse.predict(own.inputs))
         return join_examples([replace(others, seconds=slower * others.seconds), own])
 
     def predict(self, inputs: ProgramInputs) -> Float64[np.ndarray, "P"]:
