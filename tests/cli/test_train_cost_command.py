@@ -165,7 +165,7 @@ def test_settings_of_flags_become_weights_that_rank_them(tmp_path, capsys):
     [
         (["kernels-cpu-0"], "no kernel data 'kernels-cpu-0'"),
         (["small.npz"], "small: no kernel was measured under two settings of flags"),
-        (["small.npz", "--target", "cpu-9"], "train flags: target is for a folder of go-rl"),
+        (["small.npz", "--target", "cpu-9"], "train flags: --target is for a folder of go-rl"),
         (["small.npz", "--members", "0"], "members must be >= 1"),
     ],
 )
