@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from go_rl.api.this_device import calibrate, predict_this
     from go_rl.api.this_programs import predict_programs
     from go_rl.api.training.finetune import finetune
-    from go_rl.api.training.predictors import train_kernels, train_tiles
+    from go_rl.api.training.predictors import train_flags, train_kernels
     from go_rl.api.training.pretrain import pretrain, save_weights
     from go_rl.api.training.programs import train_programs
     from go_rl.api.training_iteration import TrainingIteration
@@ -65,10 +65,10 @@ _MODULES = {
     "run_stages": "plans.stages",
     "save_weights": "training.pretrain",
     "trace": "load",
+    "train_flags": "training.predictors",
     "train_kernels": "training.predictors",
     "train_operators": "predict",
     "train_programs": "training.programs",
-    "train_tiles": "training.predictors",
     "tune_kernels": "tune",
     "tune_programs": "tune",
     "view": "plans.view",
@@ -108,10 +108,10 @@ __all__ = [
     "run_stages",
     "save_weights",
     "trace",
+    "train_flags",
     "train_kernels",
     "train_operators",
     "train_programs",
-    "train_tiles",
     "tune_kernels",
     "tune_programs",
     "view",

@@ -41,7 +41,7 @@ def measure_kernels(
         folder: of the records and kernels (docs/kernels.md).
         config: what is measured, and how.
         models: names in the zoo; none: all of them.
-        report: called with the models (or tensor programs) done, all of them and a sentence.
+        report: called with the models done, all of them and a sentence.
 
     Raises:
         ZooError, MissingDependencyError: a model is unknown, or cannot be built here.
@@ -49,23 +49,17 @@ def measure_kernels(
         WorkerError: the core cannot be had.
     """
     from go_rl.costs.kernels.measure.collect import collect_kernels
-    from go_rl.costs.tiles.measure.collect import collect_tiles, tile_programs
     from go_rl.runtime.records import RECORDS, RecordStore
 
     folder, config, chosen = Path(folder), config or CollectConfig(), _models(models)
     folder.mkdir(parents=True, exist_ok=True)
-    tiles = config.vary == "tiles"
-    total = round(config.share * len(tile_programs(config))) if tiles else len(chosen)
     sentences: list[str] = []
 
     def count(sentence: str) -> None:
         sentences.append(sentence)
-        report(len(sentences), total, sentence)
+        report(len(sentences), len(chosen), sentence)
 
-    if tiles:
-        made = collect_tiles(folder, config, count)
-    else:
-        made = collect_kernels(chosen, folder, config, count)
+    made = collect_kernels(chosen, folder, config, count)
     with RecordStore(folder / RECORDS) as store:
         return MeasuredFolder(made, store.count(config.target), folder / RECORDS)
 

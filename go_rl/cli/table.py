@@ -45,9 +45,9 @@ COMMANDS = (
             "Train a policy on the model zoo; an interrupted run goes on where it stopped."),
     Command("train kernels", "train.kernels", "TrainKernels",
             "Train a cost model on measured kernels; --cost learned:OUT uses it."),
-    Command("train tiles", "train.tiles", "TrainTiles",
-            "Train networks that rank tilings and XLA flags of kernels; tune kernels --ranks OUT "
-            "takes those of flags."),
+    Command("train flags", "train.flags", "TrainFlags",
+            "Train networks that rank XLA's flags by measured kernels; tune kernels --ranks OUT "
+            "uses them."),
     Command("train operators", "train.operators", "TrainOperators",
             "Train the models of go-rl predict on operators that were measured on GPUs."),
     Command("train programs", "train.programs", "TrainPrograms",

@@ -43,7 +43,7 @@ class TuneConfig:
     """Weights of the learned guide: ``learned``, those that ship for the target, or
     ``learned:NAME`` or ``learned:FILE.npz``, a file of go-rl train kernels or go-rl calibrate."""
     ranks: str = ""
-    """Ranks of settings under the learned guide: a file of go-rl train tiles, or a name; default:
+    """Ranks of settings under the learned guide: a file of go-rl train flags, or a name; default:
     the ranks that ship for the weights' target."""
     target: str = field(default_factory=own_target)
     """Name of this machine, with one core, in the records; by default its processor's."""

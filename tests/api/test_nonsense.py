@@ -9,7 +9,7 @@ import pytest
 from go_rl.api.calibrate_programs import CalibrateProgramsConfig
 from go_rl.api.options import FineTuneOptions, OptimizeOptions
 from go_rl.api.this_device import CalibrateConfig
-from go_rl.api.training.predictors import TrainKernelsConfig, TrainTilesConfig
+from go_rl.api.training.predictors import TrainFlagsConfig, TrainKernelsConfig
 from go_rl.api.training.programs import TrainProgramsConfig
 from go_rl.core import GoRLError
 from go_rl.costs.timing.config import ProgramsConfig, SamplingConfig
@@ -71,8 +71,7 @@ LARGEST = 2**62 - 1
 SEEDED = (
     CalibrateConfig, CalibrateProgramsConfig, FineTuneOptions, NodesTrainConfig, OptimizeOptions,
     OrdersTrainConfig, PipelineConfig, ProgramsConfig, RingTrainConfig, SamplingConfig,
-    TrainKernelsConfig, TrainProgramsConfig, TuneConfig, TuneProgramsConfig,
-    lambda seed: TrainTilesConfig(kernels="kernels-cpu-1", seed=seed),
+    TrainFlagsConfig, TrainKernelsConfig, TrainProgramsConfig, TuneConfig, TuneProgramsConfig,
 )  # fmt: skip
 
 

@@ -1,4 +1,4 @@
-"""``go-rl train kernels`` and ``train tiles``: weights of measurements, and what they refuse."""
+"""``go-rl train kernels`` and ``train flags``: weights of measurements, and what they refuse."""
 
 from dataclasses import replace
 from typing import Any
@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 from costs.kernels.kernels import few_kernels
-from costs.tiles.ranks import CONFIG, flag_data
+from costs.kernels.ranks import CONFIG, flag_data, times
 
 from go_rl.api.training.predictors import TrainKernelsConfig, announcement, only_target, updates_for
 from go_rl.cli.main import main
@@ -14,14 +14,14 @@ from go_rl.core import TrainingError
 from go_rl.core.hardware.processor import own_target
 from go_rl.costs.kernels.measure.data import KernelData, load_kernel_data, save_kernel_data
 from go_rl.costs.kernels.predictor import KernelPredictor
-from go_rl.costs.tiles.ranks.predictor import RankPredictor
+from go_rl.costs.kernels.ranks.predictor import FlagRanks
 from go_rl.runtime.records import RECORDS, Record, RecordStore
 
 
 @pytest.fixture(autouse=True)
 def small_networks(monkeypatch) -> None:
     """Networks of the usual size take seconds to compile."""
-    kernels, ranks = KernelPredictor.fit, RankPredictor.fit
+    kernels, ranks = KernelPredictor.fit, FlagRanks.fit
 
     def small(given, config, *rest):
         network = replace(config.network, width=8, layers=1, head=8, opcode_width=4)
@@ -29,7 +29,7 @@ def small_networks(monkeypatch) -> None:
 
     monkeypatch.setattr(KernelPredictor, "fit", small)
     monkeypatch.setattr(
-        RankPredictor,
+        FlagRanks,
         "fit",
         lambda given, config, *rest: ranks(given, replace(config, network=CONFIG.network), *rest),
     )
@@ -152,22 +152,25 @@ def test_settings_of_flags_become_weights_that_rank_them(tmp_path, capsys):
     data, out = tmp_path / "flags.npz", tmp_path / "new" / "ranks.npz"
     save_kernel_data(flag_data(), data)
     options = ["--updates", "1", "--members", "1"]
-    assert main(["train", "tiles", str(out), "--kernels", str(data), *options]) == 0
-    weights = RankPredictor.load(out)
-    assert (len(weights.networks), weights.networks[0].config.kinds) == (1, ("flags",))
-    said = capsys.readouterr().out
-    assert "of flags. Weights: " in " ".join(said.split())
+    assert main(["train", "flags", str(data), str(out), *options]) == 0
+    weights, count = FlagRanks.load(out), len(times().number)
+    assert (weights.name, weights.target, len(weights.networks)) == ("ranks", "cpu-1", 1)
+    said = " ".join(capsys.readouterr().out.split())
+    assert f"{count} kernels on cpu-1 learned from. Weights: " in said
     assert f"next: go-rl tune kernels zoo:resnet50 --ranks {out}" in said
 
 
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ([], "give --kernels, --tiles or both"),
-        (["--tiles", "tiles-cpu-0"], "no tile data 'tiles-cpu-0'"),
-        (["--kernels", "none", "--members", "0"], "members must be >= 1"),
+        (["kernels-cpu-0"], "no kernel data 'kernels-cpu-0'"),
+        (["small.npz"], "small: no kernel was measured under two settings of flags"),
+        (["small.npz", "--target", "cpu-9"], "train flags: --target is for a folder of go-rl"),
+        (["small.npz", "--members", "0"], "members must be >= 1"),
     ],
 )
-def test_ranks_of_nothing_are_refused(options, said, tmp_path, capsys):
-    assert main(["train", "tiles", str(tmp_path / "r.npz"), *options]) == 2
+def test_ranks_of_nothing_are_refused(options, said, data, tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    source, *rest = options
+    assert main(["train", "flags", source, "r.npz", *rest]) == 2
     assert said in " ".join(capsys.readouterr().err.split())

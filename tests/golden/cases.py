@@ -238,4 +238,3 @@ def _predictions() -> Iterator[Case]:
         yield Case(f"predict/kernel-model/{name}/layouts", find)
     for name in predictors.ranks():
         yield Case(f"predict/ranks/{name}/flags", partial(predictors.flag_predictions, name))
-        yield Case(f"predict/ranks/{name}/tiles", partial(predictors.tile_predictions, name))

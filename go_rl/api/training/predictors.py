@@ -1,4 +1,4 @@
-"""`train_kernels`, `train_tiles`: what predicts or ranks seconds, from measurements."""
+"""`train_kernels`, `train_flags`: what predicts or ranks seconds, from measurements."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from go_rl.core.ranges import COUNT, LESS_THAN_ALL, SEED, check_ranges
 if TYPE_CHECKING:
     from go_rl.costs.kernels.measure.data import KernelData
     from go_rl.costs.kernels.predictor import KernelPredictor
-    from go_rl.costs.tiles.ranks.predictor import RankPredictor
+    from go_rl.costs.kernels.ranks.predictor import FlagRanks
 
 LEAST_KERNELS = 10
 """To learn from; fewer are refused."""
@@ -64,13 +64,11 @@ class TrainKernelsConfig:
 
 
 @dataclass(frozen=True)
-class TrainTilesConfig:
-    """Data and training of ranks."""
+class TrainFlagsConfig:
+    """Training of ranks of XLA's flags."""
 
-    kernels: str | None = None
-    """Kernels measured under settings of flags: a data set that ships, or a .npz file."""
-    tiles: str | None = None
-    """Programs measured under tilings: a data set that ships, or a .jsonl.gz file."""
+    target: str | None = None
+    """Machine whose measurements in the folder are learned. Default: the only one there."""
     loss: Literal["hinge", "logistic", "mse"] = "hinge"
     """Pairwise rank losses, or the squared error of log seconds."""
     updates: int = 1000
@@ -81,9 +79,7 @@ class TrainTilesConfig:
     """Random seed."""
 
     def __post_init__(self) -> None:
-        if self.kernels is None and self.tiles is None:
-            raise TrainingError("train tiles: give --kernels, --tiles or both to learn from")
-        check_ranges(self, "train tiles", TrainingError, updates=COUNT, members=COUNT, seed=SEED)
+        check_ranges(self, "train flags", TrainingError, updates=COUNT, members=COUNT, seed=SEED)
 
 
 @exclusive("out", file=True)
@@ -120,7 +116,9 @@ def train_kernels(
 
     config, out = config or TrainKernelsConfig(), _npz("train kernels: out", out)
     kept = None if data is None else _npz("train kernels: data", data)
-    measured = _kernel_data(source, config.target, kept, out)
+    if kept is not None and not Path(source).is_dir():
+        raise _not_a_folder("train kernels: data", source)
+    measured = _kernel_data("train kernels", source, config.target, (kept or out).stem)
     learned_from, held_out = split_kernels(measured, config)
     updates = config.updates or updates_for(len(learned_from))
     sentence = announcement(measured.target, len(learned_from), len(held_out), config, updates)
@@ -139,33 +137,38 @@ def train_kernels(
 
 
 @exclusive("out", file=True)
-def train_tiles(
-    out: str | Path, config: TrainTilesConfig, *, report: Progress = ignore
-) -> RankPredictor:
-    """Train networks that rank tilings and XLA flags of kernels, and write their weights.
+def train_flags(
+    source: str | Path,
+    out: str | Path,
+    config: TrainFlagsConfig | None = None,
+    *,
+    report: Progress = ignore,
+) -> FlagRanks:
+    """Train networks that rank the settings of XLA's flags of a kernel, and write their weights.
 
     Args:
-        out: .npz file of the weights.
-        config: what they learn from, and how.
+        source: a folder that `measure_kernels` wrote, or a data set: a file, or the name of one
+            that ships; of kernels measured under settings of flags.
+        out: .npz file of the weights, which are named after it.
+        config: how they are trained.
         report: called with the updates done, all updates and a sentence.
 
     Raises:
-        TrainingError: the data are of different targets.
-        ReadError: there is no such data set.
+        TrainingError: no kernel was measured under two settings, or an option that the source has
+            no use for.
+        ReadError, RecordError: the measurements cannot be read.
         CheckpointError: the weights cannot be written.
     """
-    from go_rl.costs.kernels.measure.data import load_kernel_data
-    from go_rl.costs.tiles.measure.data import load_tile_data
-    from go_rl.costs.tiles.ranks.data import flag_groups, tile_groups
-    from go_rl.costs.tiles.ranks.predictor import RankPredictor
-    from go_rl.costs.tiles.ranks.training import RankTrainConfig
+    from go_rl.costs.kernels.ranks.flag_times import flag_times
+    from go_rl.costs.kernels.ranks.predictor import FlagRanks
+    from go_rl.costs.kernels.ranks.training import RankTrainConfig
 
-    out = _npz("train tiles: out", out)
-    groups = [] if config.kernels is None else [flag_groups(load_kernel_data(config.kernels))]
-    groups += [] if config.tiles is None else [tile_groups(load_tile_data(config.tiles))]
+    config, out = config or TrainFlagsConfig(), _npz("train flags: out", out)
+    times = flag_times(_kernel_data("train flags", source, config.target, out.stem))
     training = RankTrainConfig(loss=config.loss, updates=config.updates, seed=config.seed)
     each_update = count_updates(report, config.members, config.updates)
-    weights = RankPredictor.fit(groups, training, config.members, each_update)
+    weights = FlagRanks.fit(times, training, config.members, each_update)
+    weights = replace(weights, name=out.stem)
     weights.save(out)
     return weights
 
@@ -187,8 +190,12 @@ def announcement(
     )
 
 
-def only_target(folder: Path) -> str:
+def only_target(folder: Path, command: str = "train kernels") -> str:
     """Return the target that a folder has records of; this machine's where there are none.
+
+    Args:
+        folder: of `measure_kernels`.
+        command: that reads it, for messages.
 
     Raises:
         TrainingError: there are several.
@@ -199,8 +206,8 @@ def only_target(folder: Path) -> str:
         targets = store.targets()
     if len(targets) > 1:
         raise TrainingError(
-            f"train kernels: {folder} has records of several targets: {', '.join(targets)}; name "
-            "one as target"
+            f"{command}: {folder} has records of several targets: {', '.join(targets)}; name one "
+            "as target"
         )
     return targets[0] if targets else own_target()
 
@@ -227,21 +234,23 @@ def split_kernels(
     return np.sort(order[count:]), np.sort(order[:count])
 
 
-def _kernel_data(
-    source: str | Path, target: str | None, kept: Path | None, out: Path
-) -> KernelData:
+def _kernel_data(command: str, source: str | Path, target: str | None, name: str) -> KernelData:
+    """The measurements of a folder, as a data set of this name; or a data set."""
     from go_rl.costs.kernels.measure.data import gather_kernels, load_kernel_data
 
     folder = Path(source)
     if folder.is_dir():
-        return gather_kernels(folder, target or only_target(folder), (kept or out).stem)
-    for option, value in (("data", kept), ("target", target)):
-        if value is not None:
-            raise TrainingError(
-                f"train kernels: {option} is for a folder of go-rl measure kernels, and "
-                f"{str(source)!r} is a data set, which has its own; leave it out"
-            )
+        return gather_kernels(folder, target or only_target(folder, command), name)
+    if target is not None:
+        raise _not_a_folder(f"{command}: target", source)
     return load_kernel_data(source)
+
+
+def _not_a_folder(option: str, source: str | Path) -> TrainingError:
+    return TrainingError(
+        f"{option} is for a folder of go-rl measure kernels, and {str(source)!r} is a data set, "
+        "which has its own; leave it out"
+    )
 
 
 def _errors(

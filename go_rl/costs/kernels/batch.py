@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -151,8 +151,7 @@ class RandomKernels:
         return which, batch._replace(opcode=np.where(lost, 0, batch.opcode).astype(np.int32))
 
 
-def set_kernel_scales(scale: dict[str, Any], features: Iterable[KernelFeatures]) -> None:
+def set_kernel_scales(scale: dict[str, Any], features: KernelFeatures) -> None:
     """Set what standardises the inputs of a `KernelNetwork`, from all kernels learned from."""
-    every = list(features)
-    scale["node_scale"] = scale_of(np.concatenate([each.nodes for each in every]))
-    scale["whole_scale"] = scale_of(np.concatenate([each.whole for each in every]))
+    scale["node_scale"] = scale_of(features.nodes)
+    scale["whole_scale"] = scale_of(features.whole)

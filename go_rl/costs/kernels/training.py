@@ -123,7 +123,7 @@ def _initial(source: _Measured, config: KernelTrainConfig) -> Params:
     which = np.arange(min(features.num_kernels, 2))
     batch = batch_of(features, which, 2, LENGTHS[-1])
     params = initial_params(KernelNetwork(config.network), jax.random.key(config.seed), batch)
-    set_kernel_scales(params["scale"], [features])
+    set_kernel_scales(params["scale"], features)
     bias = params["params"]["out"]["bias"]
     params["params"]["out"]["bias"] = bias.at[0].set(float(source.log_seconds.mean()))
     return params

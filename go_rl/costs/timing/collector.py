@@ -1,6 +1,6 @@
 """`Collector`: measures what a folder of records lacks, in a warm worker process.
 
-Kernels, tilings and tensor programs differ in what is asked for and in the worker that answers;
+Kernels and tensor programs differ in what is asked for and in the worker that answers;
 visits, records and going on where a run stopped are here once. ``records.sqlite`` of the folder
 holds the times (`go_rl.runtime.records`), ``pace-<target>.json`` what
 `go_rl.costs.timing.core_speed.full_pace` found when it was first asked. A record is kept as soon as

@@ -19,7 +19,7 @@ from go_rl.core.ranges import (
     check_ranges,
 )
 
-Varied = Literal["fusion", "flags", "layouts", "tiles"]
+Varied = Literal["fusion", "flags", "layouts"]
 
 
 @dataclass(frozen=True)
@@ -101,7 +101,7 @@ class CollectConfig:
 
     vary: Varied = "fusion"
     """Difference between measurements. ``fusion``: kernels as they come; ``flags``, ``layouts``:
-    some of these, under several settings each; ``tiles``: tilings of tensor programs."""
+    some of these, under several settings each."""
     target: str = field(default_factory=own_target)
     """Name of this machine, with one core, in the records; by default its processor's."""
     core: int | None = None

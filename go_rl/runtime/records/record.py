@@ -45,7 +45,7 @@ class Record:
     target: str
     """Target of the measurement, such as ``cpu-1``."""
     setting: str = AS_IT_COMES
-    """Canonical JSON of the configuration measured: tile sizes, layout, flags; "": the defaults."""
+    """Canonical JSON of the configuration measured: layout, flags; "": the defaults."""
     round: int = 0
     """Repetitions of the whole measurement, hours apart, are rounds."""
     seconds: float | None = None

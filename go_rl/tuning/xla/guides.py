@@ -22,9 +22,9 @@ from go_rl.core.hardware.processor import own_target, processor_name
 from go_rl.costs.kernels.calibrated import KIND, CalibratedKernels
 from go_rl.costs.kernels.measure.settings import FLAG_SETTINGS
 from go_rl.costs.kernels.predictor import KernelPredictor, latest_weights
+from go_rl.costs.kernels.ranks.predictor import FlagRanks, shipped_ranks
 from go_rl.costs.models.analytical import Analytical
 from go_rl.costs.models.kernel_cache import kernel_work
-from go_rl.costs.tiles.ranks.predictor import FlagRanks, RankPredictor, shipped_ranks
 from go_rl.graphs.cutting.kernel_set import KernelSet
 from go_rl.tuning.config import LEARNED, TuneConfig, TuningError
 from go_rl.tuning.xla.fusions import GraphFusion
@@ -164,23 +164,8 @@ def _settings(config: TuneConfig, target: str) -> SettingRanks | None:
 
     Raises:
         CheckpointError: there is none of that name, or it is damaged.
-        TuningError: it does not rank settings.
     """
-    if not config.ranks:
-        return shipped_settings(target)
-    found = RankPredictor.load(config.ranks)
-    if "flags" not in found.kinds:
-        raise TuningError(
-            f"--ranks {config.ranks}: ranks {' and '.join(found.kinds)}, not XLA's flags; give "
-            "go-rl train tiles kernels that were measured under flags (--kernels)"
-        )
-    return FlagRanks(found)
-
-
-def shipped_settings(target: str) -> SettingRanks | None:
-    """Return the ranking of settings that ships for a target; None: there is none."""
-    weights = shipped_ranks(target, "flags")
-    return FlagRanks(weights) if weights else None
+    return FlagRanks.load(config.ranks) if config.ranks else shipped_ranks(target)
 
 
 def _analytical(target: str) -> Guide:

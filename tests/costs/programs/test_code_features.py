@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from costs.tiles import tvm_workloads
+from costs.programs import tvm_workloads
 
 from go_rl.costs.programs.features import FEATURE_NAMES, LEAF_NUMBERS, compact_ast, leaf_vectors
 from go_rl.costs.programs.features.code_features import CODE_NAMES, CODE_NUMBERS, code_features

@@ -9,20 +9,19 @@ from typing import Any
 import numpy as np
 import pytest
 from costs.kernels.kernels import few_features, few_kernels, weights
+from costs.kernels.ranks import learned, times
 from costs.kernels.test_kernel_predictor import SMALL, data
 from costs.operators.operators import toy_examples, toy_predictor
-from costs.tiles.ranks import CONFIG, groups, learned
 from rounding import assert_rounded_alike
 
 from go_rl.core import CheckpointError, MissingDependencyError, TrainingError
 from go_rl.costs.kernels.measure.data import plain_seconds
 from go_rl.costs.kernels.predictor import KernelPredictor
+from go_rl.costs.kernels.ranks.predictor import FlagRanks
 from go_rl.costs.kernels.residuals import ResidualExamples, Residuals
 from go_rl.costs.learning.metrics import ape, random_ape
 from go_rl.costs.learning.predictor import Predictor
 from go_rl.costs.operators.predictor import OperatorPredictor
-from go_rl.costs.tiles.ranks.data import Candidates
-from go_rl.costs.tiles.ranks.predictor import RankPredictor
 from go_rl.costs.trees.boosted import BoostedConfig, BoostedTrees, SummedKernels, summed_features
 from go_rl.costs.trees.candidate_ranks import (
     CandidateRanks,
@@ -143,29 +142,23 @@ class TestKernelPredictor(PredictorContract):
         return replace(weights(), networks=())
 
 
-class TestRankPredictor(PredictorContract):
-    kind = RankPredictor
+class TestFlagRanks(PredictorContract):
+    kind = FlagRanks
 
     def fitted(self):
         return learned()
 
     def inputs(self, count=None):
-        given = groups()["tiles"].inputs
-        if count is None:
-            return given
-        return Candidates("tiles", given.kernels, given.kernel[:count], given.features[:count])
+        kernels = times().kernels
+        return kernels.take(np.arange(kernels.num_kernels if count is None else count))
 
     def losses(self, predicted):
-        tiles = groups()["tiles"]
-        return ape(predicted, tiles.seconds, tiles.group), random_ape(tiles.seconds, tiles.group)
+        seconds = times().seconds
+        kernel = np.repeat(np.arange(len(seconds)), seconds.shape[1])
+        return ape(predicted, seconds.ravel(), kernel), random_ape(seconds.ravel(), kernel)
 
     def unfitted(self):
         return replace(learned(), networks=())
-
-    def test_the_two_tasks_are_predicted_alike(self):
-        flags = groups()["flags"]
-        assert self.fitted().predict(flags.inputs).shape == flags.seconds.shape
-        assert CONFIG.network.kinds == ()
 
 
 @cache

@@ -60,7 +60,7 @@ OTHERS: tuple[tuple[tuple[str, ...], str], ...] = (
     (("train", "policy", "run", "--config", "model.json"), "model.json"),
     (("finetune", "model.json", "--objective", "ring", "--samples", "0"), "samples must be >= 1"),
     (("train", "kernels", "kernels-cpu-0", "w.npz"), "kernels-cpu-0"),
-    (("train", "tiles", "r.npz"), "--kernels"),
+    (("train", "flags", "kernels-cpu-0", "r.npz"), "kernels-cpu-0"),
 )
 COMMANDS = (
     *(

@@ -19,16 +19,14 @@ from go_rl.costs.kernels.predictor import (
     predict_kernels,
     predict_layouts,
 )
+from go_rl.costs.kernels.ranks.flag_times import flag_times
+from go_rl.costs.kernels.ranks.network import RankNetworkConfig
+from go_rl.costs.kernels.ranks.predictor import SHIPPED as RANKS
+from go_rl.costs.kernels.ranks.predictor import FlagRanks
+from go_rl.costs.kernels.ranks.training import RankTrainConfig
 from go_rl.costs.kernels.residuals import ResidualExamples, Residuals, compared_features
 from go_rl.costs.kernels.training import KernelTrainConfig
 from go_rl.costs.learning.losses import RankLoss
-from go_rl.costs.tiles import TiledProgram, TileProgram, estimate_tiles, tile_configurations
-from go_rl.costs.tiles.measure.data import load_tile_data, program_kernels
-from go_rl.costs.tiles.ranks.data import Candidates, flag_groups, tile_candidates, tile_groups
-from go_rl.costs.tiles.ranks.network import RankNetworkConfig
-from go_rl.costs.tiles.ranks.predictor import SHIPPED as RANKS
-from go_rl.costs.tiles.ranks.predictor import FlagRanks, RankPredictor
-from go_rl.costs.tiles.ranks.training import RankTrainConfig
 from go_rl.costs.trees.boosted import BoostedConfig, BoostedTrees, SummedKernels, summed_features
 from go_rl.graphs.cutting.fusion import Fuser
 from go_rl.graphs.cutting.kernel_set import KernelSet, cut_kernels, join_kernels
@@ -40,10 +38,6 @@ from .problems import graph
 
 KERNEL_SETS = ("zoo:vae-3-layers", "zoo:gcn-3-layers", "zoo:wavenet-1x10", "zoo:bert-tiny")
 """Models whose kernels are predicted."""
-PROGRAMS = (
-    TileProgram("matmul", (16, 16, 32), "none"),
-    TileProgram("matmul", (32, 16, 32), "bias"),
-)
 LEARNED_FROM = 48
 """Kernels of a small lesson."""
 SMALL = KernelNetworkConfig(width=16, layers=1, head=16, opcode_width=8)
@@ -91,26 +85,8 @@ def _predicted(found: KernelPredictions) -> Facts:
 
 def flag_predictions(name: str) -> Facts:
     """Return the scores that shipped ranks give to settings of kernels."""
-    scores = FlagRanks(RankPredictor.load(name)).order(kernels_of(KERNEL_SETS[0]))
+    scores = FlagRanks.load(name).order(kernels_of(KERNEL_SETS[0]))
     return {"scores": moments([scores])}
-
-
-def tile_predictions(name: str) -> Facts:
-    """Return the scores that shipped ranks give to tilings, and the estimates of the tilings."""
-    tiles = [tile_configurations(program, 8, seed=0) for program in PROGRAMS]
-    owner = np.repeat(np.arange(len(PROGRAMS)), [len(cuts) for cuts in tiles])
-    features = tile_candidates(
-        [PROGRAMS[i] for i in owner], [cut for cuts in tiles for cut in cuts]
-    )
-    candidates = Candidates("tiles", program_kernels(PROGRAMS), owner, features)
-    found = RankPredictor.load(name).predict(candidates)
-    scores = [found[owner == i] for i in range(len(PROGRAMS))]
-    estimates = [
-        estimate_tiles(TiledProgram(program, cut)).seconds
-        for program, cuts in zip(PROGRAMS, tiles, strict=True)
-        for cut in cuts
-    ]
-    return {"scores": moments(scores), "estimates": moments([estimates])}
 
 
 @cache
@@ -144,15 +120,15 @@ def kernel_model_training() -> Facts:
 
 
 def rank_training(loss: RankLoss) -> Facts:
-    """A small network learns to rank settings of kernels and tilings of programs together."""
-    tiles, losses = tile_groups(load_tile_data("tiles-cpu-1")).take(np.arange(8)), []
+    """A small network learns to rank the settings of kernels."""
+    losses = []
     embedding = replace(SMALL, outputs=8)
     config = RankTrainConfig(RankNetworkConfig(embedding, head=16), loss=loss, updates=30, batch=8)
-    weights = RankPredictor.fit(
-        [flag_groups(_some(_kernel_data())), tiles], config, members=1,
+    weights = FlagRanks.fit(
+        flag_times(_some(_kernel_data())), config, members=1,
         report=lambda member, step, value: losses.append(value),
     )  # fmt: skip
-    scores = FlagRanks(weights).order(kernels_of(KERNEL_SETS[0]))
+    scores = weights.order(kernels_of(KERNEL_SETS[0]))
     return _weights(None, weights.networks[0].params) | {
         "scores": moments([scores]),
         "losses": [short(x) for x in losses],

@@ -39,8 +39,8 @@ def run(config: MeasureKernels) -> int:
     out = console()
     known = f"{counted(found.records, 'record')} of {measure.target} in {found.path}"
     print_line(out, f"{found.made:,} measured, {known}")
-    if measure.vary == "tiles":
-        say_next(out, "measure", "kernels", folder)
+    if measure.vary == "flags":
+        say_next(out, "train", "flags", folder, folder / "ranks.npz")
     else:
         say_next(out, "train", "kernels", folder, folder / "weights.npz")
     return OK

@@ -1,7 +1,7 @@
 """`KernelData`: kernels with their measured times, as one small file that a model learns from.
 
 `gather_kernels` makes it of a folder of `go_rl.costs.kernels.measure.collect`. The data sets that
-ship with the package lie in ``go_rl/costs/timing/data``.
+ship with the package lie in ``go_rl/costs/kernels/data``.
 """
 
 from __future__ import annotations

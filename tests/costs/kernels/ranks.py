@@ -1,7 +1,6 @@
-"""Made data sets of ranked configurations, and tiny networks, for tests."""
+"""A made data set of kernels under settings of flags, and a tiny network, for tests."""
 
 from functools import cache
-from math import prod
 
 import numpy as np
 from costs.kernels.kernels import few_features, few_kernels
@@ -11,23 +10,16 @@ from go_rl.costs.kernels.batch import LENGTHS
 from go_rl.costs.kernels.measure.data import KernelData
 from go_rl.costs.kernels.measure.settings import flag_settings
 from go_rl.costs.kernels.network import KernelNetworkConfig
-from go_rl.costs.tiles import TileProgram, tile_configurations
-from go_rl.costs.tiles.measure.data import TileData
-from go_rl.costs.tiles.ranks.data import CandidateKind, RankGroups, flag_groups, tile_groups
-from go_rl.costs.tiles.ranks.network import RankNetworkConfig
-from go_rl.costs.tiles.ranks.predictor import RankPredictor
-from go_rl.costs.tiles.ranks.training import RankTrainConfig
+from go_rl.costs.kernels.ranks.flag_times import FlagTimes, flag_times
+from go_rl.costs.kernels.ranks.network import RankNetworkConfig
+from go_rl.costs.kernels.ranks.predictor import FlagRanks
+from go_rl.costs.kernels.ranks.training import RankTrainConfig
 from go_rl.graphs.cutting.kernel_set import KernelSet
 
 TINY = RankNetworkConfig(
     KernelNetworkConfig(width=8, layers=1, head=8, opcode_width=4, outputs=8), head=16
 )
 CONFIG = RankTrainConfig(TINY, updates=100, batch=8, learning_rate=2e-2)
-PROGRAMS = tuple(
-    TileProgram("matmul", (8 * 2**i, 16, 32), epilogue)
-    for i in range(2)
-    for epilogue in ("none", "bias")
-)
 SETTINGS = len(flag_settings())
 
 
@@ -61,26 +53,12 @@ def flag_data() -> KernelData:
 
 
 @cache
-def tile_data() -> TileData:
-    """The larger a register tile, the faster."""
-    tiles = [tile_configurations(program, 5, seed=0) for program in PROGRAMS]
-    cut = tuple(one for each in tiles for one in each)
-    return TileData(
-        name="made", target="cpu-1", programs=PROGRAMS, families=("cnn",) * len(PROGRAMS),
-        models=("a", "b") * (len(PROGRAMS) // 2), tiles=cut,
-        program=np.repeat(np.arange(len(PROGRAMS)), [len(each) for each in tiles]),
-        round=np.zeros(len(cut), np.int64), spread=np.zeros(len(cut)), failures={},
-        seconds=np.array([1e-4 / np.sqrt(prod(one.register)) for one in cut]),
-    )  # fmt: skip
+def times() -> FlagTimes:
+    """What is learned from them."""
+    return flag_times(flag_data())
 
 
 @cache
-def groups() -> dict[CandidateKind, RankGroups]:
-    """Of both."""
-    return {"flags": flag_groups(flag_data()), "tiles": tile_groups(tile_data())}
-
-
-@cache
-def learned() -> RankPredictor:
-    """One network that learned both kinds of candidates."""
-    return RankPredictor.fit(list(groups().values()), CONFIG, members=1)
+def learned() -> FlagRanks:
+    """One network that learned it."""
+    return FlagRanks.fit(times(), CONFIG, members=1)

@@ -1,19 +1,19 @@
-"""Ranking tiles: training and weights."""
+"""Ranking the settings of flags: data, training and weights."""
 
 from dataclasses import replace
 
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from costs.tiles.ranks import TINY, groups, learned, tile_data
+from costs.kernels.ranks import SETTINGS, TINY, flag_data, learned, times
 
 from go_rl.core import CheckpointError, TrainingError
+from go_rl.costs.kernels.ranks import predictor
+from go_rl.costs.kernels.ranks.flag_times import CONFIDENT, flag_times
+from go_rl.costs.kernels.ranks.network import RankNetworkConfig
+from go_rl.costs.kernels.ranks.predictor import FlagRanks, shipped_ranks
+from go_rl.costs.kernels.ranks.training import RankTrainConfig
 from go_rl.costs.learning.losses import group_loss
-from go_rl.costs.tiles.ranks import predictor
-from go_rl.costs.tiles.ranks.data import tile_groups
-from go_rl.costs.tiles.ranks.network import RankNetworkConfig
-from go_rl.costs.tiles.ranks.predictor import RankPredictor, shipped_ranks
-from go_rl.costs.tiles.ranks.training import RankTrainConfig
 from go_rl.runtime.array_file import read_parameters, write_parameters
 
 LOG1P = np.log1p(np.exp(np.array([-2.0, -1.0, 1.0])))
@@ -44,16 +44,29 @@ def test_bad_configurations_are_refused(wrong):
         RankTrainConfig(**wrong)
 
 
-def test_bad_networks_and_data_are_refused():
+def test_bad_networks_are_refused():
     with pytest.raises(TrainingError, match="head must be >= 1"):
         RankNetworkConfig(TINY.embedding, head=0)
     with pytest.raises(TrainingError, match="bins must be >= 0"):
         RankNetworkConfig(TINY.embedding, bins=-1)
-    other = tile_groups(replace(tile_data(), target="cpu-2"))
-    with pytest.raises(TrainingError, match="of one target, not of cpu-1, cpu-2"):
-        RankPredictor.fit([groups()["flags"], other])
-    with pytest.raises(TrainingError, match="not of no data"):
-        RankPredictor.fit([])
+
+
+def test_first_confident_times_of_kernels_under_two_settings_are_learned_from():
+    data = flag_data()
+    count = data.kernels.num_kernels
+    assert times().number.tolist() == list(range(count - 1))  # the last has one time only
+    np.testing.assert_array_equal(times().seconds.ravel(), data.seconds[:-1])
+    spread, later = data.spread.copy(), data.round.copy()
+    spread[1], later[2] = 1.01 * CONFIDENT, 1
+    spread[SETTINGS : 2 * SETTINGS - 1] = 1.0
+    found = flag_times(replace(data, spread=spread, round=later))
+    assert found.number.tolist() == [0, *range(2, count - 1)]
+    assert np.flatnonzero(~found.known).tolist() == [1, 2]
+    part = found.take(np.array([2, 0]))
+    assert part.kernels.hashes == tuple(data.kernels.hashes[k] for k in (3, 0))
+    np.testing.assert_array_equal(part.seconds, found.seconds[[2, 0]])
+    with pytest.raises(TrainingError, match="made: no kernel was measured under two settings"):
+        flag_times(replace(data, setting=np.zeros_like(data.setting)))
 
 
 @pytest.fixture(scope="module")
@@ -63,34 +76,34 @@ def path(tmp_path_factory):
     return found
 
 
-def test_shipped_weights_are_found_by_target_and_kind(path, monkeypatch):
+def test_shipped_weights_are_found_by_target(path, monkeypatch):
     monkeypatch.setattr(predictor, "SHIPPED", path.parent)
-    found = shipped_ranks("cpu-1", "tiles")
+    found = shipped_ranks("cpu-1")
     assert found is not None
     assert found.name == "ranks-cpu-1"
-    assert shipped_ranks("cpu-2", "tiles") is None
+    assert shipped_ranks("cpu-2") is None
 
 
 def test_other_files_are_refused(path, tmp_path, monkeypatch):
     with pytest.raises(CheckpointError, match="no rank weights 'ranks-9'"):
-        RankPredictor.load("ranks-9")
+        FlagRanks.load("ranks-9")
     bad = tmp_path / "bad.npz"
     bad.write_bytes(path.read_bytes()[:1000])
     with pytest.raises(CheckpointError, match=r"bad\.npz: cannot be read as weights"):
-        RankPredictor.load(bad)
+        FlagRanks.load(bad)
     manifest, arrays = read_parameters(path)
     for changed, complaint in (
         ({"format": "go_rl-kernel-cost"}, "is no file of rank weights"),
-        ({"interface": 1}, "its interface is 1, and this version of go_rl reads 2"),
+        ({"interface": 1}, "its interface is 1, and this version of go_rl reads 3"),
         ({"network": {"embedding": 3}}, "manifest does not fit this version"),
         ({"network": {**manifest["network"], "head": 4}}, "this version expects"),
     ):
         write_parameters(bad, _tree(arrays), {**manifest, **changed})
         with pytest.raises(CheckpointError, match=complaint):
-            RankPredictor.load(bad)
-    monkeypatch.setattr("go_rl.costs.tiles.ranks.data.feature_names", lambda: ("one",))
+            FlagRanks.load(bad)
+    monkeypatch.setattr(predictor, "flag_settings", lambda: ["one"])
     with pytest.raises(CheckpointError, match="its features is "):
-        RankPredictor.load(path)
+        FlagRanks.load(path)
 
 
 def _tree(arrays):

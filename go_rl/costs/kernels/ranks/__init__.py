@@ -1,0 +1,1 @@
+"""Ranks of the settings of XLA's flags of one kernel."""

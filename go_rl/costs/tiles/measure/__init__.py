@@ -1,1 +1,0 @@
-"""Measuring tilings of tensor programs through TVM."""

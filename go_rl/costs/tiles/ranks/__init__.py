@@ -1,1 +1,0 @@
-"""Ranks of the tilings of one tensor program."""
