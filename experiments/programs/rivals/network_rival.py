@@ -185,7 +185,7 @@ class NetworkRival(SavedNetwork):
         source = GroupedSource(programs, labels, transform.deviation, run, cls.module(sizes))
         params = jax.jit(cls.initial, static_argnums=0)(sizes, jax.random.key(run.seed))
         rng = np.random.default_rng(run.seed)
-        params = train(params, [source], run, rng, report, run.rule)
+        params = train(params, source, run, rng, report, run.rule)
         return cls(sizes, params, scale, run, transform.to_json(), source.drawn)
 
     def predict(self, inputs: ProgramInputs) -> Float64[np.ndarray, "P"]:

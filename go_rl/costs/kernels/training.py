@@ -85,7 +85,7 @@ def train_absolute(
     kernels = RandomKernels(features, lambda length: config.nodes / length, config.forget)
     source = _Measured(kernels, np.log(seconds), _KernelLoss(config.network))
     rng = np.random.default_rng(config.seed)
-    params = train(_initial(source, config), [source], config, rng, report)
+    params = train(_initial(source, config), source, config, rng, report)
     return TrainedNetwork(config.network, params)
 
 

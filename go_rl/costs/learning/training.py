@@ -1,13 +1,10 @@
-"""The training loop of networks that learn seconds or ranks.
-
-An update adds the gradients of one batch of every source, so that what sources share learns from
-all of them. Batches have few shapes, so that compilations are few.
-"""
+"""The training loop of networks that learn seconds or ranks. Batches have few shapes, so that
+compilations are few."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Literal, NamedTuple, NoReturn, Protocol, TypeVar, runtime_checkable
@@ -89,7 +86,7 @@ def initial_params(network: nn.Module, key: Array, *inputs: Any) -> Params:
 
 def train(
     params: Params,
-    sources: Sequence[BatchSource],
+    source: BatchSource,
     config: TrainRun,
     rng: np.random.Generator,
     report: MemberReport | None,
@@ -99,7 +96,7 @@ def train(
 
     Args:
         params: at the beginning; of these ``params["params"]`` are learned.
-        sources: each contributes a batch to every update.
+        source: of a batch for every update.
         config: of the run.
         rng: draws the batches.
         report: receives every hundredth update, and the last, and its loss.
@@ -111,12 +108,12 @@ def train(
     rule = rule or UpdateRule(config.updates, config.learning_rate, config.weight_decay)
     state = rule.transformation().init(params["params"])
     for update in range(1, config.updates + 1):
-        found = [_gradient(source.loss, params, source.draw(rng)) for source in sources]
-        weights, state = _change(rule, params["params"], state, [slope for _, slope in found])
+        value, slope = _gradient(source.loss, params, source.draw(rng))
+        weights, state = _change(rule, params["params"], state, slope)
         params = {**params, "params": weights}
         if update % REPORTED and update != config.updates:
             continue
-        loss = float(sum(value for value, _ in found))
+        loss = float(value)
         if not np.isfinite(loss):
             config.refuse(f"the loss became {loss}; lower learning_rate ({config.learning_rate})")
         if report is not None:
@@ -174,10 +171,9 @@ def _gradient(loss: Callable[[Params, Any], Array], params: Params, batch: Any) 
 
 
 @partial(jax.jit, static_argnums=0)
-def _change(rule: UpdateRule, weights: Any, state: Any, gradients: list[Any]) -> tuple[Any, Any]:
-    """New weights and state of the rule, by the sum of gradients."""
-    total = jax.tree.map(lambda *each: sum(each), *gradients)
-    step, after = rule.transformation().update(total, state, weights)
+def _change(rule: UpdateRule, weights: Any, state: Any, gradient: Any) -> tuple[Any, Any]:
+    """New weights and state of the rule."""
+    step, after = rule.transformation().update(gradient, state, weights)
     return optax.apply_updates(weights, step), after
 
 

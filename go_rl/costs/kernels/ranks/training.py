@@ -105,7 +105,7 @@ def train_ranks(
     kernels = RandomKernels(features, lambda _: config.batch, config.forget)
     source = _Timed(kernels, times, _RankLoss(config.network, config.loss, config.most))
     rng = np.random.default_rng(config.seed)
-    params = train(_initial(source, config, rng), [source], config, rng, report)
+    params = train(_initial(source, config, rng), source, config, rng, report)
     return TrainedRanks(config.network, params)
 
 

@@ -161,7 +161,7 @@ def train_programs_network(
     source = _RandomPrograms(programs, labels, config, transform, others)
     params = start or initial_program_params(config.network, jax.random.key(config.seed))
     rng = np.random.default_rng(config.seed)
-    params = train(params, [source], config, rng, report, config.rule)
+    params = train(params, source, config, rng, report, config.rule)
     return TrainedProgramNetwork(config.network, params)
 
 

@@ -197,7 +197,7 @@ class TransferTuner(SavedNetwork):
         source = EpochSource(programs, throughput, group, run, self.module(self.sizes))
         run = replace(run, updates=source.updates)
         rng = np.random.default_rng(run.seed)
-        found = train(params, [source], run, rng, report, run.rule)
+        found = train(params, source, run, rng, report, run.rule)
         merged = {"params": {**found.get(FROZEN, {}), **found["params"]}}
         return replace(self, params=merged, run=run, drawn=run.updates * run.batch)
 
