@@ -113,7 +113,7 @@ class MachineCode(Experiment):
         kept = self.kept_rows(MachineRow)
         for row in self._rows(examples, others, {(r.split, r.seed, r.arm) for r in kept.rows}):
             kept.add(row)
-        self.write_page(page(kept.rows, examples))
+        self.write_page(page(kept.rows, examples, others))
 
     def _read(self) -> None:
         assert KIND.shipped is not None
@@ -179,12 +179,16 @@ def compiled(data: ProgramData, draws: int) -> Iterator[MachineTable]:
         yield found
 
 
-def page(rows: list[MachineRow], examples: ProgramExamples) -> str:
+def page(rows: list[MachineRow], examples: ProgramExamples, others: ProgramExamples | None) -> str:
     """Return the page."""
+    besides = "" if others is None else (
+        f" Other processors: {len(others.seconds):,} programs of {others.name}, without the tasks "
+        "and networks that judge."
+    )  # fmt: skip
     tasks = len(np.unique(examples.inputs.task))
     cells = []
     for split in SPLITS:
-        for arm in ARMS:
+        for arm in dict.fromkeys(row.arm for row in rows):
             mine = [row for row in rows if (row.split, row.arm) == (split, arm)]
             cells.append([
                 split, arm,
@@ -198,6 +202,7 @@ def page(rows: list[MachineRow], examples: ProgramExamples) -> str:
         f"{len(examples.seconds):,} programs of {tasks} tasks of `{examples.name}`, one processor. "
         f"Means over {len({row.seed for row in rows})} splits (least to greatest). *Best of 5*: "
         "speed of the best of the five programs that are predicted fastest, relative to the task's "
-        f"fastest. Networks held out: {', '.join(HELD_OUT)}; in further splits three others.", "",
+        f"fastest. Networks held out: {', '.join(HELD_OUT)}; in further splits three others."
+        f"{besides}", "",
         *table_lines(heads, cells),
     ])  # fmt: skip
