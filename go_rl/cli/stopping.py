@@ -70,6 +70,20 @@ def handling(handlers: Mapping[int, Handler]) -> Iterator[None]:
 
 
 @contextmanager
+def noting_the_signal() -> Iterator[Stop]:
+    """A run that SIGINT and SIGTERM interrupt, and whose function may still return what it has.
+    Yields what will say which of them came."""
+    stop = Stop()
+
+    def on_signal(number: int, frame: FrameType | None) -> None:
+        stop.code = TERMINATED if number == signal.SIGTERM else INTERRUPTED
+        raise_by_signal(number, frame)
+
+    with handling({signal.SIGINT: on_signal, signal.SIGTERM: on_signal}):
+        yield stop
+
+
+@contextmanager
 def keeping_the_best() -> Iterator[Stop]:
     """A search that SIGINT and SIGTERM end with its best plan so far; before it has one, and at the
     second signal, they end the command. Yields what will say how it ended."""

@@ -70,7 +70,7 @@ def test_optimize_a_graph_and_check_the_plan(graph, tmp_path):
 def test_fixed_nodes_stay_where_they_are(graph):
     result = go_rl.optimize(graph, "ring3", fixed={"m0": 0, "m1": 1, "m2": 1, "m3": 1}, **QUICK)
     assert result.best.device.tolist() == [0, 1, 1, 1]
-    with pytest.raises(ProblemError, match="no node 'm9'"):
+    with pytest.raises(ProblemError, match="fixed names 'm9', but 'chain' has no node"):
         go_rl.optimize(graph, fixed={"m9": 0}, **QUICK)
 
 

@@ -13,7 +13,7 @@ from go_rl.core.hardware.links import Links, Topology
 from go_rl.core.hardware.processor import own_cores, own_target
 from go_rl.core.hardware.rates import rates_of
 from go_rl.core.hardware.systems import GPU_DEVICES, SYSTEMS, gpu
-from go_rl.core.printable import LONGEST_NAME, abridged
+from go_rl.core.printable import LONGEST_NAME, abridged, counted
 
 HERMOSA = Device(
     kind="hermosa",
@@ -90,7 +90,8 @@ def cores(count: int, topology: Topology = Topology.FULL, kind: str = CORE.kind)
         name=name,
         devices=(replace(CORE, kind=kind),) * count,
         links=Links(topology, *SHARED_MEMORY),
-        description=f"{count} cores of a server CPU, {joined}; shared memory at 10 GB/s, 1 µs",
+        description=f"{counted(count, 'core')} of a server CPU, {joined}; shared memory at 10 GB/s, "
+        "1 µs",
     )
 
 
