@@ -85,13 +85,13 @@ def host() -> Hardware:
 def cores(count: int, topology: Topology = Topology.FULL, kind: str = CORE.kind) -> Hardware:
     """Return ``count`` cores of a kind, joined by shared memory; see `core`."""
     joined = "on a ring" if topology is Topology.RING else "fully connected"
+    said = f"{counted(count, 'core')} of a server CPU, {joined}; shared memory at 10 GB/s, 1 µs"
     name = {Topology.RING: f"{kind}-ring{count}"}.get(topology, f"{kind}x{count}")
     return Hardware(
         name=name,
         devices=(replace(CORE, kind=kind),) * count,
         links=Links(topology, *SHARED_MEMORY),
-        description=f"{counted(count, 'core')} of a server CPU, {joined}; shared memory at 10 GB/s, "
-        "1 µs",
+        description=said,
     )
 
 
