@@ -316,7 +316,9 @@ def _predicted(
 
 def _check_kernels(chosen: PredictOptions) -> None:
     if chosen.by != "kernels":
-        raise ProblemError(f"by {chosen.by} is of {THIS} machine: set device to {THIS!r}")
+        raise ProblemError(
+            f"by must be 'kernels', not {chosen.by!r}: these are priced for device {THIS!r} alone"
+        )
 
 
 def _refuse_options(table: str | Path, options: Mapping[str, Any]) -> None:

@@ -186,7 +186,7 @@ def fixed_nodes(graph: OpGraph, fixed: Mapping[NodeId, int]) -> dict[int, int]:
             before = matched.setdefault(node, (str(name), int(device)))
             if before[1] != device:
                 raise ProblemError(
-                    f"fixed: {before[0]!r} puts node {graph.names[node]!r} on device {before[1]}, "
+                    f"fixed names {graph.names[node]!r} twice: {before[0]!r} on {before[1]}, "
                     f"and {name!r} on {device}; name one of them, or the node itself"
                 )
     return {node: device for node, (_, device) in matched.items()} | named
@@ -198,9 +198,10 @@ def _matching(graph: OpGraph, pattern: object) -> list[int]:
     found = [n for n, name in enumerate(names) if fnmatchcase(name, str(pattern))]
     if isinstance(pattern, str) and found:
         return found
-    what = "that matches " if set(str(pattern)) & set("*?[") else ""
+    what = "that matches" if set(str(pattern)) & set("*?[") else "of that name"
     raise ProblemError(
-        f"fixed: {graph.name!r} has no node {what}{pattern!r}{nearest(str(pattern), names)}"
+        f"fixed names {pattern!r}, but {graph.name!r} has no node {what}"
+        f"{nearest(str(pattern), names)}"
     )
 
 
@@ -215,9 +216,9 @@ def read_pins(words: Sequence[str]) -> dict[NodeId, int]:
         name, _, device = word.rpartition("=")
         if not name or not device.isdecimal() or len(device) > LONGEST_NUMBER:
             raise ProblemError(
-                f"fixed: {word!r} must be the name of an operator or a pattern, = and the number "
-                "of a device, such as 'encoder/*=0'"
+                f"fixed must be names or patterns of operators, each with = and the number of a "
+                f"device, such as 'encoder/*=0', not {word!r}"
             )
         if found.setdefault(name, int(device)) != int(device):
-            raise ProblemError(f"fixed: {name!r} is put on devices {found[name]} and {device}")
+            raise ProblemError(f"fixed names {name!r} for devices {found[name]} and {device}")
     return found

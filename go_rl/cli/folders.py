@@ -46,12 +46,15 @@ def _obstacle(folder: Path) -> str:
         check_parents(folder / "file")
     except NotADirectoryError as error:
         return str(error.strerror)
-    there = next(place for place in (folder, *folder.absolute().parents) if os.path.isdir(place))
-    try:
-        with scratch_folder("check", there):
-            return ""
-    except OSError as error:
-        return f"{there}: {error.strerror}"
+    places = (folder, *folder.absolute().parents)
+    while True:
+        there = next(place for place in places if os.path.isdir(place))
+        try:
+            with scratch_folder("check", there):
+                return ""
+        except OSError as error:
+            if os.path.isdir(there):  # else a run that had made it has just removed it
+                return f"{there}: {error.strerror}"
 
 
 def own_folder(folder: Path, graph: OpGraph, held: ExitStack) -> Path:

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import tyro
@@ -67,11 +70,23 @@ class ModelArguments:
         return positions_of(self.weight_args)
 
 
-def as_planned(source: ModelArguments, plan: Plan) -> ModelArguments:
-    """Return the model with the sizes of a plan, where the user gives none."""
+@contextmanager
+def as_planned(source: ModelArguments, plan: Plan, path: str | Path) -> Iterator[ModelArguments]:
+    """Yield the model with the sizes of a plan, where the user gives none.
+
+    Raises:
+        ReadError: the model, read in the block, does not take these sizes; names the plan's file.
+    """
     if source.dim or source.input:
-        return source
-    return replace(source, dim=tuple(f"{name}={size}" for name, size in plan.dims.items()))
+        yield source
+        return
+    sizes = tuple(f"{name}={size}" for name, size in plan.dims.items())
+    try:
+        yield replace(source, dim=sizes)
+    except ReadError as error:
+        if not any(repr(name) in str(error) for name in plan.dims):
+            raise
+        raise ReadError(f"{path}: dims {', '.join(sizes)} do not fit the model: {error}") from error
 
 
 def sizes_of(dims: Dims) -> dict[str, int]:

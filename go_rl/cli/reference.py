@@ -15,7 +15,7 @@ import tyro
 
 from go_rl.cli.parsing.help_text import plain_help
 from go_rl.cli.parsing.parse import constructors, style
-from go_rl.cli.table import COMMANDS, Command
+from go_rl.cli.table import COMMANDS, VARIANTS, Command
 from go_rl.core.hardware.processor import own_target
 
 HEAD = """\
@@ -24,17 +24,6 @@ HEAD = """\
 Made by `make reference` from the dataclasses that the commands read; do not edit. The functions of
 `go_rl` take the same options with underscores in their names.
 """
-VARIANTS = {
-    "train policy": (
-        (),
-        ("--network", "orders"),
-        ("--network", "nodes"),
-        ("--network", "dispatch"),
-    ),
-    "check": ((), ("--split", "SPLIT"), ("--ran", "PROFILE")),
-    "export": ((), ("--to", "vllm")),
-}
-"""Commands whose options depend on others: words that choose each set of options."""
 NO_DEFAULT = ("None", own_target())
 """Defaults that the page leaves to the option's sentence."""
 _DEFAULT = re.compile(r" *\((default: .*|repeatable|required)\)$", re.DOTALL)

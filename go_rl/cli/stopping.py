@@ -16,9 +16,12 @@ from go_rl.cli.exit_codes import INTERRUPTED, TERMINATED
 GRACE_SECONDS = 5.0
 """Time that a search has to end by itself before it is interrupted."""
 AGAIN_SECONDS = 0.02
-FORGETFUL = frozenset({"_remove", "__del__", "_xla_gc_callback"})
-"""Finalizers, and callbacks of weak references and of the garbage collector: what they raise is
-ignored."""
+FORGETFUL = frozenset({
+    "_remove", "__del__", "_xla_gc_callback",
+    "_raw_object_cache_notify", "_raw_object_cache_getbuffer",
+})  # fmt: skip
+"""Finalizers, and callbacks of weak references, of the garbage collector and of Numba's compiler:
+what they raise is ignored."""
 STOPPED = "stopped; what is shown is the best plan so far"
 Handler = Callable[[int, FrameType | None], Any]
 
@@ -70,6 +73,20 @@ def handling(handlers: Mapping[int, Handler]) -> Iterator[None]:
 
 
 @contextmanager
+def noting_the_signal() -> Iterator[Stop]:
+    """A run that SIGINT and SIGTERM interrupt, and whose function may still return what it has.
+    Yields what will say which of them came."""
+    stop = Stop()
+
+    def on_signal(number: int, frame: FrameType | None) -> None:
+        stop.code = TERMINATED if number == signal.SIGTERM else INTERRUPTED
+        raise_by_signal(number, frame)
+
+    with handling({signal.SIGINT: on_signal, signal.SIGTERM: on_signal}):
+        yield stop
+
+
+@contextmanager
 def keeping_the_best() -> Iterator[Stop]:
     """A search that SIGINT and SIGTERM end with its best plan so far; before it has one, and at the
     second signal, they end the command. Yields what will say how it ended."""
@@ -83,8 +100,11 @@ def keeping_the_best() -> Iterator[Stop]:
         stop.code = TERMINATED if number == signal.SIGTERM else INTERRUPTED
         signal.setitimer(signal.ITIMER_REAL, GRACE_SECONDS)
 
+    def on_alarm(number: int, frame: FrameType | None) -> None:
+        raise_by_signal(signal.SIGTERM if stop.code == TERMINATED else signal.SIGINT, frame)
+
     handlers: dict[int, Handler] = {signal.SIGINT: on_signal, signal.SIGTERM: on_signal,
-                signal.SIGALRM: raise_by_signal}  # fmt: skip
+                signal.SIGALRM: on_alarm}  # fmt: skip
     with stoppable(), handling(handlers):
         try:
             yield stop

@@ -102,6 +102,17 @@ COMMANDS = (
     Command("zoo best submit", "zoo.best", "ZooBestSubmit",
             "Check and simulate a plan of a named problem; keep it if none better is known."),
 )  # fmt: skip
+VARIANTS = {
+    "train policy": (
+        (),
+        ("--network", "orders"),
+        ("--network", "nodes"),
+        ("--network", "dispatch"),
+    ),
+    "check": ((), ("--split", "SPLIT"), ("--ran", "PROFILE")),
+    "export": ((), ("--to", "vllm")),
+}
+"""Commands whose options depend on others: words that choose each set of options."""
 GROUPS = tuple(dict.fromkeys(command.group for command in COMMANDS))
 """First words."""
 

@@ -32,6 +32,17 @@ def keep_plans() -> None:
 
 
 @contextmanager
+def ending_early() -> Iterator[None]:
+    """A part of a search that an interrupt ends, and nothing more, once the search was asked to
+    end: it took too long to heed that."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        if not stop_asked():
+            raise
+
+
+@contextmanager
 def stoppable() -> Iterator[None]:
     """A search that can be asked to end; before and after it nothing is asked."""
     _ASKED.clear()

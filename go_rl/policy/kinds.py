@@ -38,7 +38,7 @@ def plan_decoder(
     check_policy(kind)
     if problem.objective is not (own := POLICIES[kind].objective):
         raise PolicyError(
-            f"a {kind} policy solves objective {own}, not {problem.objective}; policies solve "
+            f"policy {kind} solves objective {own}, not {problem.objective}; policies solve "
             "ring and makespan"
         )
     return PLANS[kind](problem, workspace, solver)

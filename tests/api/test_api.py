@@ -70,7 +70,7 @@ def test_optimize_a_graph_and_check_the_plan(graph, tmp_path):
 def test_fixed_nodes_stay_where_they_are(graph):
     result = go_rl.optimize(graph, "ring3", fixed={"m0": 0, "m1": 1, "m2": 1, "m3": 1}, **QUICK)
     assert result.best.device.tolist() == [0, 1, 1, 1]
-    with pytest.raises(ProblemError, match="no node 'm9'"):
+    with pytest.raises(ProblemError, match="fixed names 'm9', but 'chain' has no node"):
         go_rl.optimize(graph, fixed={"m9": 0}, **QUICK)
 
 
@@ -99,9 +99,9 @@ def test_options_of_another_type_are_refused(given, message):
         ({"m0": -1}, "the device of 'm0' must be an index >= 0, not -1"),
         ({"m0": True}, "the device of 'm0' must be an index >= 0, not True"),
         (["m0"], "fixed must be devices by node name"),
-        ({("m0",): 1}, r"has no node \('m0',\)"),
-        ({"n*": 1}, r"has no node that matches 'n\*'"),
-        ({"m*": 0, "*": 1}, r"'m\*' puts node 'm0' on device 0, and '\*' on 1; name one"),
+        ({("m0",): 1}, r"fixed names \('m0',\), but"),
+        ({"n*": 1}, r"fixed names 'n\*', but '\w+' has no node that matches"),
+        ({"m*": 0, "*": 1}, r"fixed names 'm0' twice: 'm\*' on 0, and '\*' on 1; name one"),
     ],
 )
 def test_pins_of_another_type_are_refused(graph, fixed, message):

@@ -107,9 +107,9 @@ def test_learning_moves_the_weights(command, kind):
         ("makespan --weights orders-1.0", "for objective ring, not makespan"),
         ("ring --weights dispatch-2.5", "for objective makespan, not ring"),
         ("ring --batch 1", "batch must be >= 2"),
-        ("makespan --batch 4", "batch has no meaning for a dispatch policy"),
+        ("makespan --batch 4", "batch has no meaning for policy dispatch"),
         ("makespan --hardware ring4", "needs fully connected devices"),
-        ("makespan --entropy 0.1", "entropy has no meaning for a dispatch policy"),
+        ("makespan --entropy 0.1", "entropy has no meaning for policy dispatch"),
         ("ring --control blnd", "blind"),
     ],
 )

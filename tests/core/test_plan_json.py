@@ -137,8 +137,8 @@ def test_gap(value, bound, gap, plan):
 DROP = object()
 BAD: list[tuple[dict[str, Any], str]] = [
     ({"dims": {"batch": True}}, "dims: batch must be a whole number, not True"),
-    ({"dims": {"batch": -1}}, "dims: batch must be 0 to 9223372036854775807, not -1"),
-    ({"dims": {"batch": 2**63}}, "dims: batch must be 0 to"),
+    ({"dims": {"batch": -1}}, "dims: batch must be 1 to 9223372036854775807, not -1"),
+    ({"dims": {"batch": 2**63}}, "dims: batch must be 1 to"),
     ({"dtype": {"element_bytes": INF}}, "element_bytes must be a finite number or null, not inf"),
     ({"versions": {"go_rl": 1}}, "versions: go_rl must be a text, not 1"),
     ({"devcie": [0, 1, 2]}, "unknown field 'devcie'; did you mean 'device'?"),

@@ -62,7 +62,12 @@ def finetune(
     if report is not None:
         report(f"{controlled_name(learner.name, chosen.control)}: {chosen.samples} samples")
     before_time = time.process_time()
-    plan, agent = learner.learn(problem, chosen.budget, chosen.seed)
+    try:
+        plan, agent = learner.learn(problem, chosen.budget, chosen.seed)
+    except KeyboardInterrupt as stop:
+        raise type(stop)(
+            "stopped before the policy had learned anything; nothing is kept"
+        ) from None
     hours = (time.process_time() - before_time) / SECONDS_AN_HOUR
     effort = Effort(hours, plan.samples, 1)
     name = f"{controlled_name(before.name, chosen.control)}+{problem.graph.name}"

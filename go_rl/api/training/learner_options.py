@@ -49,7 +49,7 @@ class LearnerOptions:
         if kind not in FINE_TUNING:
             if given:
                 raise SearchError(
-                    f"{next(iter(given))} has no meaning for a {kind} policy, which searches from "
+                    f"{next(iter(given))} has no meaning for policy {kind}, which searches from "
                     "its own distribution; leave it out"
                 )
             return None
@@ -57,6 +57,6 @@ class LearnerOptions:
         own, ppo = ({f.name for f in fields(kind)} for kind in (default, PPOConfig))
         for name in given:
             if name not in own | ppo:
-                raise SearchError(f"{name} has no meaning for a {kind} policy; leave it out")
+                raise SearchError(f"{name} has no meaning for policy {kind}; leave it out")
         learner = replace(default.ppo, **{n: v for n, v in given.items() if n in ppo})
         return replace(default, ppo=learner, **{n: v for n, v in given.items() if n in own})

@@ -54,8 +54,8 @@ def run(config: CheckOptions | CheckRan | CheckSplit) -> int:
     if isinstance(config, CheckSplit):
         return check_split.run(config)
     plan = Plan.load(config.plan)
-    source = as_planned(config.source, plan)
-    with working(f"reading {source.model}"):
+    reading = as_planned(config.source, plan, config.plan)
+    with working(f"reading {config.source.model}"), reading as source:
         from go_rl.api.plans.check import check, explain
 
         graph = read(source)

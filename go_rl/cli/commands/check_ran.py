@@ -44,8 +44,8 @@ def run(config: CheckRan) -> int:
     from go_rl.api.plans.audit import audit_session
 
     plan = Plan.load(config.plan)
-    source = as_planned(config.source, plan)
-    with working(f"reading {source.model}"):
+    reading = as_planned(config.source, plan, config.plan)
+    with working(f"reading {config.source.model}"), reading as source:
         found = audit_session(
             plan, source.model, config.ran, optimised=config.optimised,
             providers=dict(map(_provider, config.provider)), graph=read(source),

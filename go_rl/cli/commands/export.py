@@ -48,8 +48,8 @@ def run(config: Export | ExportSink) -> int:
 
     check_folder_name(config.to)
     plan = Plan.load(config.plan)
-    source = as_planned(config.source, plan)
-    with working(f"reading {source.model}"):
+    reading = as_planned(config.source, plan, config.plan)
+    with working(f"reading {config.source.model}"), reading as source:
         try:
             manifest = export_stages(plan, source.model, config.to, **load_options(source))
         except OSError as error:
@@ -105,8 +105,8 @@ def run_sink(config: ExportSink) -> int:
     from go_rl.api.plans.sinks import export_sink
 
     plan = Plan.load(config.plan)
-    source = as_planned(config.source, plan)
-    with working(f"reading {source.model}"):
+    reading = as_planned(config.source, plan, config.plan)
+    with working(f"reading {config.source.model}"), reading as source:
         graph = read(source)
         text = export_sink(plan, source.model, config.to, config.out, graph)
     if config.json:

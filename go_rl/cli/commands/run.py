@@ -13,7 +13,9 @@ from go_rl.cli.console import console, print_json, print_line, print_table, work
 from go_rl.cli.exit_codes import OK, REJECTED
 from go_rl.cli.folders import check_file
 from go_rl.cli.model_arguments import Dims, sizes_of
+from go_rl.core import ExecutionError
 from go_rl.core.printable import listed, message_line
+from go_rl.core.ranges import NOT_NEGATIVE, check_ranges
 from go_rl.plans.pipeline.config import PipelineConfig
 from go_rl.report.text_table import TextTable
 
@@ -49,6 +51,9 @@ class RunOptions:
     model's operators anew."""
     json: bool = False
     """Print one JSON document and nothing else."""
+
+    def __post_init__(self) -> None:
+        check_ranges(self, "run", ExecutionError, tolerance=NOT_NEGATIVE)
 
 
 def run(config: RunOptions) -> int:

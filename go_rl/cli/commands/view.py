@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import webbrowser
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated
 
@@ -11,7 +11,7 @@ import tyro
 
 from go_rl.cli.console import complain, console, print_json, print_line, working
 from go_rl.cli.exit_codes import OK
-from go_rl.cli.model_arguments import ModelArguments, read
+from go_rl.cli.model_arguments import ModelArguments, as_planned, read
 from go_rl.core import Plan, PlanError
 from go_rl.core.files.own_json import OPTIONS, read_own_json
 from go_rl.core.files.typed_json import from_json
@@ -50,9 +50,8 @@ def run(config: ViewOptions) -> int:
     page = Path(config.out) if config.out is not None else path.parent / PAGE_FILE
     plan = Plan.load(path)
     source = config.source if config.source.model else _remembered(path.parent)
-    if not source.dim and not source.input:
-        source = replace(source, dim=tuple(f"{name}={size}" for name, size in plan.dims.items()))
-    with working(f"reading {source.model}") as report:
+    reading = as_planned(source, plan, path)
+    with working(f"reading {source.model}") as report, reading as source:
         graph = read(source)
         report(f"drawing {graph.num_nodes:,} operators")
         view(path, page, graph, compare=config.compare, model_explorer=config.model_explorer,

@@ -17,7 +17,7 @@ from tyro.constructors import ConstructorRegistry, PrimitiveConstructorSpec, Pri
 from go_rl.api.options import Cost, Decide, HardwareChoice, WeightsChoice
 from go_rl.cli.exit_codes import EXIT_CODES, OK
 from go_rl.cli.parsing.help_text import plain_output
-from go_rl.cli.table import COMMANDS, GROUPS, Command, members
+from go_rl.cli.table import COMMANDS, GROUPS, VARIANTS, Command, members
 from go_rl.core import GoRLError, ProblemError, decision_names
 from go_rl.core.errors import nearest
 
@@ -53,6 +53,8 @@ _NUMBERS = (
     (re.compile(r"could not convert string to float: "), "must be a number, not "),
 )
 _CHOICE = re.compile(r"invalid choice '(.*)' for argument '(.*)'\. Expected one of \((.*)\)")
+_UNKNOWN = re.compile(r"no option (--[^\s;]+)")
+_VALUE = re.compile(r"Missing value for argument '(.*?)'\..*")
 _UNION = re.compile(r"no type matching .* - <class '(?:int|float|str)'>: ")
 _FIRST = re.compile(
     r"(?:(?P<part>[a-z][a-z ]*): )?(?P<field>[a-z]\w*)(?= (?:must|needs|has no|names|runs|is)\b)"
@@ -150,6 +152,8 @@ def _options(command: Command, argv: Sequence[str]) -> Any:
         if leaving.code in (None, OK):
             raise
         said = _sentence(errors.getvalue(), _flags(command, kind))
+        if (unknown := _UNKNOWN.match(said)) and (words := _chosen_by(command, unknown[1])):
+            said = f"{unknown[1]} goes with {' or '.join(words)}"
         raise UsageError(f"{said} (go-rl {command.words} --help)") from None
     except GoRLError:
         if _lost_its_word(command, kind, argv):
@@ -175,6 +179,12 @@ def _lost_its_word(command: Command, kind: type, argv: Sequence[str]) -> bool:
         _read(command, kind, [*argv, argv[-1]])
         return True
     return False
+
+
+def _chosen_by(command: Command, flag: str) -> list[str]:
+    """Words with which the command has a flag."""
+    sets = VARIANTS.get(command.words, ())
+    return [" ".join(words) for words in sets if flag in _flags(command, command.kind(words))]
 
 
 def _flags(command: Command, kind: type) -> list[str]:
@@ -270,7 +280,7 @@ def _sentence(message: str, flags: Sequence[str]) -> str:
         return (
             f"{flag}: no choice {word!r}{nearest(word, choices)} Use {', '.join(sorted(choices))}"
         )
-    text = _UNION.sub("", text.removeprefix("Error parsing "))
+    text = _UNION.sub("", _VALUE.sub(r"\1 needs a value", text).removeprefix("Error parsing "))
     for pattern, words in _NUMBERS:
         text = pattern.sub(words, text)
     return text

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from types import TracebackType
 
 from go_rl.core import Budget, Objective, Optimizer, Plan, Problem
@@ -51,7 +51,9 @@ class Compilation:
     def prepare(self, name: str) -> float:
         """Compile what the method needs; return the seconds that took, which no budget pays."""
         started = time.perf_counter()
-        with announced(self.tell, f"the code of {name}, once on this machine"):
+        said = self._parts is not None and self._parts.first_run
+        what = f"the code of {name}, once on this machine"
+        with nullcontext() if said else announced(self.tell, what):
             if self._parts is not None:
                 self._parts.need(*self._search.parts.get(name, ()))
             objective, strict = self._problem.objective, self._problem.rules.triangle

@@ -27,7 +27,7 @@ from go_rl.core import (
 )
 from go_rl.core.errors import nearest
 from go_rl.core.optimizer import Compiled, Cooled, PolicyMethod, Restartable, Resumable
-from go_rl.core.stopping import keep_plans, stop_asked
+from go_rl.core.stopping import ending_early, keep_plans, stop_asked
 from go_rl.objectives.common.tiny_problem import tiny_problem
 from go_rl.objectives.kits import kit_of
 from go_rl.objectives.methods import Exhaustive, is_small
@@ -200,12 +200,9 @@ class _PortfolioRun:
         while best.gap > GOOD_ENOUGH and not progress.spent:
             if (portion := rounds.next()) is None:
                 break
-            try:
+            plan = None
+            with ending_early():
                 plan = self._turn(portion, best, progress)
-            except KeyboardInterrupt:
-                if not stop_asked():
-                    raise
-                break
             if plan is None:
                 rounds.drop(portion)
                 continue

@@ -11,15 +11,17 @@ import functools
 import inspect
 import json
 import os
+import shutil
 import socket
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
 
 from go_rl.core.errors import GoRLError
+from go_rl.core.files.scratch_folder import END, START
 
 LOCK = ".lock"
 """Name of the file in a folder; beside a file it begins with a point and the file's name."""
@@ -56,21 +58,16 @@ def locked(target: str | Path, *, file: bool = False) -> Iterator[None]:
     """
     target = Path(target)
     path = target.with_name(f".{target.name}{LOCK}") if file else target / LOCK
-    made = [each for each in (path.parent, *path.parent.parents) if not each.exists()]
+    made: list[Path] = []
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        number = _taken(path, target)
+        number = _taken(path, target, made)
     except OSError as error:
         raise RunLockError(f"{target}: cannot be locked ({path}: {error.strerror})") from error
     try:
         yield
     finally:
-        with suppress(OSError):
-            path.unlink()
+        _remove(path, made)
         os.close(number)
-        for folder in made:
-            with suppress(OSError):
-                folder.rmdir()  # only an empty one goes
 
 
 def exclusive(argument: str, *, file: bool = False) -> Callable[[Callable[P, R]], Callable[P, R]]:
@@ -90,12 +87,46 @@ def exclusive(argument: str, *, file: bool = False) -> Callable[[Callable[P, R]]
     return decorate
 
 
-def _taken(path: Path, target: Path) -> int:
-    """The descriptor of the lock's file, which this process holds."""
+def _remove(path: Path, made: Sequence[Path]) -> None:
+    """Remove the lock's file, and the folders that were made for it where nothing is in them.
+
+    While the lock is held the first of them is put aside: a run that begins in it at the same time
+    makes it anew, and removes it in the end.
+    """
+    folder = path.parent
+    with suppress(OSError):
+        if folder in made and all(_is_passing(each, path) for each in folder.iterdir()):
+            aside = folder.with_name(f"{START}{os.getpid()}_{folder.name}{END}")
+            folder.rename(aside)
+            shutil.rmtree(aside, ignore_errors=True)
+        else:
+            path.unlink()
+    for each in made:
+        with suppress(OSError):
+            each.rmdir()  # only an empty one goes
+
+
+def _is_passing(file: Path, lock: Path) -> bool:
+    """Whether a file is the lock, or a temporary folder of a run that has just begun."""
+    return file == lock or (file.name.startswith(START) and file.name.endswith(END))
+
+
+def _taken(path: Path, target: Path, made: list[Path]) -> int:
+    """The descriptor of the lock's file, which this process holds; folders that are made for it are
+    added to ``made``."""
     import fcntl
 
+    vanished: OSError | None = None
     for _ in range(ATTEMPTS):
-        number = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
+        try:
+            for folder in (*reversed(path.parent.parents), path.parent):
+                with suppress(FileExistsError):
+                    folder.mkdir()
+                    made.insert(0, folder)
+            number = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
+        except FileNotFoundError as error:  # perhaps a run has just removed what it had made
+            vanished = error
+            continue
         try:
             fcntl.flock(number, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -112,6 +143,8 @@ def _taken(path: Path, target: Path) -> int:
         os.ftruncate(number, 0)
         os.pwrite(number, json.dumps(_own()).encode(), 0)
         return number
+    if vanished is not None:
+        raise vanished
     raise RunLockError(f"{target}: its lock {path} changes all the time; try again")
 
 

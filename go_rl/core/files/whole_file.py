@@ -81,5 +81,9 @@ def check_target(path: str | Path) -> None:
 def check_parents(path: str | Path) -> None:
     """Raise a `NotADirectoryError` where a folder above ``path`` is a file."""
     for place in Path(path).parents:
-        if os.path.lexists(place) and not os.path.isdir(place):
+        try:
+            is_folder = stat.S_ISDIR(os.stat(place).st_mode)
+        except OSError:  # nothing there, unless a link leads nowhere
+            is_folder = not os.path.islink(place)
+        if not is_folder:
             raise NotADirectoryError(errno.ENOTDIR, f"{place} is not a folder", str(path))

@@ -13,7 +13,7 @@ from go_rl.core.hardware.links import Links, Topology
 from go_rl.core.hardware.processor import own_cores, own_target
 from go_rl.core.hardware.rates import rates_of
 from go_rl.core.hardware.systems import GPU_DEVICES, SYSTEMS, gpu
-from go_rl.core.printable import LONGEST_NAME, abridged
+from go_rl.core.printable import LONGEST_NAME, abridged, counted
 
 HERMOSA = Device(
     kind="hermosa",
@@ -85,12 +85,13 @@ def host() -> Hardware:
 def cores(count: int, topology: Topology = Topology.FULL, kind: str = CORE.kind) -> Hardware:
     """Return ``count`` cores of a kind, joined by shared memory; see `core`."""
     joined = "on a ring" if topology is Topology.RING else "fully connected"
+    said = f"{counted(count, 'core')} of a server CPU, {joined}; shared memory at 10 GB/s, 1 µs"
     name = {Topology.RING: f"{kind}-ring{count}"}.get(topology, f"{kind}x{count}")
     return Hardware(
         name=name,
         devices=(replace(CORE, kind=kind),) * count,
         links=Links(topology, *SHARED_MEMORY),
-        description=f"{count} cores of a server CPU, {joined}; shared memory at 10 GB/s, 1 µs",
+        description=said,
     )
 
 

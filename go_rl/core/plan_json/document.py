@@ -19,7 +19,7 @@ from go_rl.core.evaluation import Evaluation, Fidelity, Means, Status
 from go_rl.core.files.strict_json import shown
 from go_rl.core.files.typed_json import from_json
 from go_rl.core.objective import Objective
-from go_rl.core.plan import PLAN_FORMAT, CurvePoint, Plan
+from go_rl.core.plan import PLAN_FORMAT, VALUE_SUFFIX, CurvePoint, Plan
 from go_rl.core.plan_json.fields import (
     LARGEST,
     MOST_DEVICES,
@@ -125,7 +125,8 @@ def _plan(found: PlanFields, where: str) -> Plan:
     check_limits(found.samples, 0, LARGEST.max, f"{where}: samples")
     check_limits(found.wall_seconds, 0, math.inf, f"{where}: wall_seconds")
     for name, size in found.dims.items():
-        check_limits(size, 0, LARGEST.max, f"{where}: dims: {name}")
+        least = 0 if name.endswith(VALUE_SUFFIX) else 1
+        check_limits(size, least, LARGEST.max, f"{where}: dims: {name}")
     for i, (samples, _, _) in enumerate(found.curve):
         check_limits(samples, 0, LARGEST.max, f"{where}: curve[{i}][0]")
     return Plan(

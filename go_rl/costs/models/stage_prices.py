@@ -20,6 +20,7 @@ from jaxtyping import Float64
 from scipy.optimize import minimize
 
 from go_rl.core import Device, OpGraph, ProblemError
+from go_rl.core.printable import counted
 from go_rl.costs.models.analytical import Analytical
 from go_rl.costs.models.cost_model import CostModel, Kernels
 from go_rl.costs.models.kernel_cache import check_shapes
@@ -82,8 +83,9 @@ class StagePrices:
         processors = ", ".join(sorted({run.processor for run in runs}))
         base = self._base(kernels.graph, device)[0].name
         return (
-            f"Operator times on {device.kind} are those of {base}, corrected by {stages} stages of "
-            f"{len(runs)} runs on {processors} ({self.path.name}).",
+            f"Operator times on {device.kind} are those of {base}, corrected by "
+            f"{counted(stages, 'stage')} of {counted(len(runs), 'run')} on {processors} "
+            f"({self.path.name}).",
         )
 
     def _base(self, graph: OpGraph, device: Device) -> tuple[CostModel, Device]:

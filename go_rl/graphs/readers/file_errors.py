@@ -60,9 +60,14 @@ def read_bytes(path: Path, most: int = -1) -> bytes:
 
 
 def read_text(path: Path) -> str:
-    """Return the text of a file; a `ReadError` where it is not text."""
+    """Return the text of a file; a `ReadError` where it is not UTF-8."""
     try:
         check_readable(path)
         return path.read_text("utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
-        raise ReadError(f"{path}: cannot be read as text ({error})") from error
+    except OSError as error:
+        raise ReadError(f"{path}: cannot be read ({error.strerror or error})") from error
+    except UnicodeDecodeError as error:
+        line = error.object.count(b"\n", 0, error.start) + 1
+        raise ReadError(
+            f"{path}: not UTF-8 at byte {error.start} (line {line}); save it as UTF-8"
+        ) from error

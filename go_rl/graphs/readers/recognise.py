@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import enum
 import re
 import zipfile
@@ -86,6 +87,11 @@ def recognise(path: Path) -> Format:
         return Format.STABLEHLO
     if foreign := foreign_format(head):
         raise ReadError(f"{path}: {foreign}")
+    if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        raise ReadError(f"{path}: text in UTF-16; save it as UTF-8")
+    lenient = None if b"\0" in head else _text_format(head.decode("utf-8-sig", "replace"))
+    if lenient is not None:  # its reader says which byte is not UTF-8
+        return lenient
     raise ReadError(f"{path}: not a model that go_rl reads; accepted are {ACCEPTED}")
 
 

@@ -143,7 +143,7 @@ class RingCompilation:
     def __enter__(self) -> RingCompilation:
         beside = [name for name in self._missing if name != "solver"]
         if self.first_run:
-            self._tell(Milestone("compiling methods, once on this machine"))
+            self._tell(Milestone("compiling methods, once on this machine; no budget counts it"))
         if beside:
             self._worker = WarmWorker("go_rl.objectives.ring.compilation:compile_part")
             for part in beside:
@@ -174,7 +174,7 @@ class RingCompilation:
             if part not in self._missing:
                 continue
             done = len(PARTS) - len(self._missing)
-            self._tell(f"compiling methods, once on this machine: {done} of {len(PARTS)} parts")
+            self._tell(f"compiling methods: {done} of {len(PARTS)} parts")
             if (waiting := self._waiting.get(part)) is not None:
                 with suppress(WorkerError):
                     waiting.result()

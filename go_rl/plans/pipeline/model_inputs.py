@@ -59,7 +59,8 @@ def _arrays(file: Path, wanted: Mapping[str, StageTensor]) -> dict[str, np.ndarr
     try:
         found = read_arrays(file)
     except UNREADABLE as error:
-        raise ExecutionError(f"{file}: cannot be read as an .npz of arrays ({error})") from error
+        why = getattr(error, "strerror", None) or error
+        raise ExecutionError(f"{file}: cannot be read as an .npz of arrays ({why})") from error
     for name, array in found.items():
         if name in wanted and array.dtype == np.uint8 and array.dtype != _dtype(wanted[name]):
             found[name] = array.view(_dtype(wanted[name]))[..., 0]

@@ -17,6 +17,9 @@ from go_rl.plans.stages.manifest import FROM_USER, Manifest
 FLOOR = 1e-3
 """Share of the largest number of an output below which its differences count absolutely."""
 
+OUTSIDE = "escapes model directory"
+"""What onnxruntime says of weights in other folders, such as ``../``."""
+
 EXTENDED = 2
 """NumPy's mark of element types that a package adds, such as bfloat16."""
 
@@ -50,6 +53,11 @@ class WholeModel:
             self.session = open_session(manifest.runtime, path, self.outputs, threads, as_written)
         except Exception as error:
             reason = short_reason(error)
+            if OUTSIDE in reason:
+                reason = (
+                    "it loads no weights from outside of the model's folder; store them beside the "
+                    "model, or name a copy that has them there with --model"
+                )
             raise ExecutionError(
                 f"{path}: {manifest.runtime} refuses the model ({reason})"
             ) from error

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from go_rl.core import OPEN_SAMPLES, Budget, Objective, Plan, PolicyError, Problem, Progress
+from go_rl.core.stopping import ending_early
 from go_rl.objectives.common.cross_entropy import BATCH, CrossEntropy
 from go_rl.objectives.common.incumbent import Incumbent, finish_plan
 from go_rl.policy.agent import Agent
@@ -58,8 +59,9 @@ class DispatchSearch:
         progress = Progress(budget, OPEN_SAMPLES)
         incumbent = Incumbent(plans.workspace, progress)
         if plans.start(incumbent, seed) and search is not None:
-            while not progress.spent and self._goes_on(search):
-                _step(search, plans, incumbent, progress)
+            with ending_early():
+                while not progress.spent and self._goes_on(search):
+                    _step(search, plans, incumbent, progress)
             agent = with_first(agent, search.finds)
         plan = finish_plan(plans.workspace, incumbent, self.name, seed, progress)
         return noted(plan, self.control), agent

@@ -6,12 +6,14 @@ From pretrained weights this is fine-tuning; from untrained ones, training from 
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
 
 from go_rl.core import OPEN_SAMPLES, Budget, Plan, Problem, Progress, SearchError
+from go_rl.core.stopping import ending_early
 from go_rl.objectives.common.incumbent import Incumbent, finish_plan
 from go_rl.objectives.common.workspace import Workspace
 from go_rl.policy.agent import Agent
@@ -96,18 +98,20 @@ class FineTuned:
         progress = Progress(budget, OPEN_SAMPLES, to_the_end=to_the_end)
         incumbent = Incumbent(decoder.workspace, progress)
         learner = new_learner(agent.params, config.ppo)
-        if decoder.start(incumbent, seed):
-            lesson = _Lesson(
-                TrainingCase(problem.graph.name, decoder),
-                decoder.groups[0],
-                config,
-                incumbent,
-                progress,
-                seed,
-                Carried(decoder.workspace.reference_seconds),
-            )
-            lesson.as_given(agent)
-            learner = lesson.learn(agent, learner)
+        with ending_early():
+            if decoder.start(incumbent, seed):
+                lesson = _Lesson(
+                    TrainingCase(problem.graph.name, decoder),
+                    decoder.groups[0],
+                    config,
+                    incumbent,
+                    progress,
+                    seed,
+                    Carried(decoder.workspace.reference_seconds),
+                )
+                lesson.as_given(agent)
+                for each in lesson.learn(agent, learner):
+                    learner = each
         plan = finish_plan(decoder.workspace, incumbent, self.name, seed, progress)
         return noted(plan, self.control), agent.having(learner.params)
 
@@ -140,9 +144,9 @@ class _Lesson:
         fidelity = partial(self.case.decoder.fidelity, proposals, rollouts)
         self.incumbent.offer_scored(rollouts.priced, range(count), fidelity)
 
-    def learn(self, agent: Agent, learner: Learner) -> Learner:
+    def learn(self, agent: Agent, learner: Learner) -> Iterator[Learner]:
         """Collect and update until the budget is spent; no batch is begun for which the seconds
-        that are left do not suffice."""
+        that are left do not suffice. Yields the learner after each update."""
         config, progress, sizes = self.config, self.progress, {self.group: self.config.batch}
         credit, memory = Credit(config.top), Memory(config.remembered)
         rounds, quickest = 0, 0.0
@@ -160,5 +164,5 @@ class _Lesson:
                 lessons = memory.lessons(found.batch, rollouts.reward)
                 batches = [split_samples(batch) for batch in lessons]
                 learner, _ = update(agent.policy, config.ppo, on_all_devices(learner), batches)
+                yield learner
             rounds += 1
-        return learner

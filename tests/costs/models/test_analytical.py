@@ -124,7 +124,7 @@ def test_the_prices_of_a_plan_come_out_as_measured(tmp_path):
     result = go_rl.optimize(graph, hardware=HARDWARE, method="greedy", cost=cost)
     assert 0.0145 < result.best.value < 0.0195
     assert go_rl.check(result.best, graph).ok
-    assert any("corrected by 2 stages of 1 runs on a processor" in note
+    assert any("corrected by 2 stages of 1 run on a processor" in note
                for note in result.problem.notes)  # fmt: skip
     fused = go_rl.optimize(graph, hardware="cpu-1x2", method="composed", samples=4, cost=cost).best
     assert fused.value < 0.03

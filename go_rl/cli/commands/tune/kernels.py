@@ -9,7 +9,9 @@ import tyro
 
 from go_rl.cli.console import print_json
 from go_rl.cli.exit_codes import OK
+from go_rl.cli.stopping import noting_the_signal
 from go_rl.cli.tuning_view import Ending, say_ending, tuning_folder, tuning_view
+from go_rl.core.printable import counted
 from go_rl.tuning.config import TuneConfig
 
 if TYPE_CHECKING:
@@ -42,7 +44,7 @@ def run(config: TuneKernels) -> int:
     folder = tuning_folder(config.out, config.model.removeprefix("zoo:"))
     from go_rl.api.tune import summary, tune_kernels
 
-    with tuning_view(config.json) as view:
+    with tuning_view(config.json) as view, noting_the_signal() as stop:
         view.report("reading the model")
         tuned = tune_kernels(
             config.model, folder, config.tune, records=config.records, watch=view.watch,
@@ -50,14 +52,14 @@ def run(config: TuneKernels) -> int:
         )  # fmt: skip
     if config.json:
         print_json(summary(tuned, config.tune))
-        return OK
+        return stop.code or OK
     sentences = [
-        f"{tuned.candidates:,} fusions in {tuned.minutes:.2f} minutes; {tuned.measured:,} kernels "
-        f"measured, {tuned.replayed:,} known from before",
+        f"{counted(tuned.candidates, 'fusion')} in {tuned.minutes:.2f} minutes; "
+        f"{counted(tuned.measured, 'kernel')} measured, {tuned.replayed:,} known from before",
     ]
     model, table = [config.model], _table(tuned)
     say_ending(Ending((table,), tuned.notes, sentences, "kernels", model, config.tune, folder))
-    return OK
+    return stop.code or OK
 
 
 def _table(tuned: Tuned) -> TextTable:

@@ -18,6 +18,7 @@ from go_rl.cli.model_arguments import (
     shapes_of,
     sizes_of,
 )
+from go_rl.cli.stopping import noting_the_signal
 from go_rl.cli.tuning_view import Ending, say_ending, tuning_folder, tuning_view
 from go_rl.tuning.config import TuneProgramsConfig
 
@@ -79,14 +80,14 @@ def run(config: TunePrograms) -> int:
         inputs=shapes_of(config.input),
         weights=positions_of(config.weight_args),
     )
-    with tuning_view(config.json) as view:
+    with tuning_view(config.json) as view, noting_the_signal() as stop:
         tuned = tune_programs(
             config.model, folder, config.tune, options=options, records=config.records,
             watch=view.watch, report=view.report,
         )  # fmt: skip
     if config.json:
         print_json(summary(tuned, config.tune))
-        return OK
+        return stop.code or OK
     sentences = [
         f"largest relative error of the module's results: {tuned.max_relative_error:.2g}",
         f"{tuned.run_minutes:.2f} minutes in all, {tuned.minutes:.2f} of them tuning; "
@@ -96,7 +97,7 @@ def run(config: TunePrograms) -> int:
     tables = [*([_table(tuned)] if tuned.operators else []), _networks(tuned)]
     notes, model = [*_untuned(tuned), *tuned.notes], config.words
     say_ending(Ending(tables, notes, sentences, "programs", model, config.tune, folder))
-    return OK
+    return stop.code or OK
 
 
 def _short(model: str) -> str:

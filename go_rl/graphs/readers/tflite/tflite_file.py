@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from math import prod
 from pathlib import Path
@@ -35,6 +36,22 @@ TYPES = {
 
 DAMAGED = (struct.error, ArithmeticError, LookupError, TypeError, ValueError)
 """Errors that damaged tables raise, when they are parsed and when options are read."""
+
+
+def damage(error: Exception) -> str:
+    """Return what is wrong with a file, by an error that its damaged tables raised."""
+    if isinstance(error, struct.error | TypeError):  # flatbuffers: "bad number -3 for type uint32"
+        return "an offset leads out of the file"
+    return "an index is out of range" if isinstance(error, LookupError) else str(error)
+
+
+@contextmanager
+def reading_part(name: str) -> Iterator[None]:
+    """Name the part of the file whose tables are damaged, in a `ReadError`."""
+    try:
+        yield
+    except DAMAGED as error:
+        raise ReadError(f"{name}: cut off or damaged ({damage(error)})") from error
 
 
 class Options:
@@ -149,28 +166,29 @@ def read_tflite_file(path: Path) -> TfliteModel:
         return _parsed(content)
     except ReadError as error:
         raise ReadError(f"{path}: {error}") from error
-    except DAMAGED as error:
-        raise ReadError(
-            f"{path}: a damaged LiteRT model ({type(error).__name__}: {str(error)[:100]})"
-        ) from error
 
 
 def _parsed(content: bytes) -> TfliteModel:
-    root = Options(Table(content, struct.unpack_from("<I", content)[0]))
-    codes = [_operator_name(code) for code in root.tables(1)]
-    held = [buffer.length(0) > 0 or buffer.long(2) > 1 for buffer in root.tables(4)]
-    subgraph = next(root.tables(2), None)
+    with reading_part("start of the model"):
+        root = Options(Table(content, struct.unpack_from("<I", content)[0]))
+        subgraph = next(root.tables(2), None)
     if subgraph is None:
         raise ReadError("a LiteRT model without a subgraph")
-    tensors = [_tensor(each, i, held) for i, each in enumerate(subgraph.tables(0))]
-    operators = [
-        TfliteOperator(codes[op.number(0)], op.numbers(1), op.numbers(2), op.inner(4))
-        for op in subgraph.tables(3)
-    ]
-    inputs = subgraph.numbers(1)
-    shapes = [each.numbers(7) for each in subgraph.tables(0)]
-    opened = [tensors[i].name for i in inputs if any(size < 0 for size in shapes[i])]
-    return TfliteModel(tensors, operators, inputs, subgraph.numbers(2), opened)
+    with reading_part("buffers"):
+        held = [buffer.length(0) > 0 or buffer.long(2) > 1 for buffer in root.tables(4)]
+    with reading_part("tensors"):
+        tensors = [_tensor(each, i, held) for i, each in enumerate(subgraph.tables(0))]
+        shapes = [each.numbers(7) for each in subgraph.tables(0)]
+    with reading_part("operators"):
+        codes = [_operator_name(code) for code in root.tables(1)]
+        operators = [
+            TfliteOperator(codes[op.number(0)], op.numbers(1), op.numbers(2), op.inner(4))
+            for op in subgraph.tables(3)
+        ]
+    with reading_part("inputs and outputs"):
+        inputs, outputs = subgraph.numbers(1), subgraph.numbers(2)
+        opened = [tensors[i].name for i in inputs if any(size < 0 for size in shapes[i])]
+    return TfliteModel(tensors, operators, inputs, outputs, opened)
 
 
 def _operator_name(code: Options) -> str:

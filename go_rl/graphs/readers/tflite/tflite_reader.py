@@ -21,7 +21,9 @@ from go_rl.graphs.readers.tflite.tflite_file import (
     DAMAGED,
     TfliteModel,
     TfliteOperator,
+    damage,
     read_tflite_file,
+    reading_part,
 )
 from go_rl.graphs.tables import names
 
@@ -67,10 +69,6 @@ def read_tflite(path: str | Path, unknown: Unknown = "error") -> OpGraph:
             _TfliteWalk(model, builder).run()
         except ReadError as error:
             raise ReadError(f"{path}: {error}") from error
-        except DAMAGED as error:
-            raise ReadError(
-                f"{path}: an operator and its operands do not fit ({type(error).__name__}: {error})"
-            ) from error
         return builder.build()
 
 
@@ -85,12 +83,15 @@ class _TfliteWalk:
 
     def run(self) -> None:
         """Add inputs and operators, and mark the results."""
-        for number in self.model.inputs:
-            self._add_input(number)
+        with reading_part("inputs"):
+            for number in self.model.inputs:
+                self._add_input(number)
         for place, op in enumerate(self.model.operators):
-            self._add_operator(op, place)
+            with reading_part(f"{op.name} at operators[{place}]"):
+                self._add_operator(op, place)
         for number in self.model.outputs:
-            producer = self._value(number).producer
+            with reading_part("outputs"):
+                producer = self._value(number).producer
             if producer is not None:
                 node = replace(self.builder.node(producer), is_output=True)
                 self.builder.replace_node(producer, node)
@@ -109,7 +110,7 @@ class _TfliteWalk:
     def _value(self, number: int) -> _Value:
         """A stored tensor, one that an operator made, or the state of a variable."""
         if not 0 <= number < len(self.model.tensors):
-            raise ReadError(f"tensor {number} is not among the {len(self.model.tensors)}")
+            raise ValueError(f"tensor {number} is not among the {len(self.model.tensors)}")
         if number not in self.values:
             tensor = self.model.tensors[number]
             weights = ((tensor.buffer, tensor.type.nbytes),) if tensor.stored else ()
@@ -159,7 +160,7 @@ class _TfliteWalk:
             shapes = [None if t is None else list(t.shape) for t in types]
             raise ReadError(
                 f"{op.name} at operators[{place}]: operand shapes {shapes} do not fit the operator "
-                f"({error})"
+                f"({damage(error)})"
             ) from error
 
     def _name(self, title: str) -> str:

@@ -15,6 +15,7 @@ import numpy as np
 from jaxtyping import Float32, Float64, Int32
 
 from go_rl.core import Budget, Plan, Problem, Progress
+from go_rl.core.stopping import ending_early
 from go_rl.objectives.common.cross_entropy import BATCH, KEPT, CrossEntropy
 from go_rl.objectives.common.incumbent import Incumbent, finish_plan
 from go_rl.objectives.ring.methods.linear_dp import SQUEEZE, loosened
@@ -58,8 +59,9 @@ class OrderSearch:
             if "search" not in memory:
                 memory["search"] = OrderSearchState(workspace, self._search(seed), seed)
             state: OrderSearchState = memory["search"]
-            while not progress.spent:
-                state.step(incumbent, progress)
+            with ending_early():
+                while not progress.spent:
+                    state.step(incumbent, progress)
         else:
             empty = np.zeros(problem.graph.num_nodes, np.int16)
             incumbent.offer(*workspace.repair(empty))
