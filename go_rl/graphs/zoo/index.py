@@ -145,7 +145,7 @@ def unknown_graph(name: str, names: Iterable[str]) -> ZooError:
             f"{ZOO_VERSION} has no graph {name!r}; generated ones are {generated_name(0)} and so "
             "on, with the number of this version's grammar and then the seed"
         )
-    near = nearest(name, names)
+    near = nearest(name.removeprefix("zoo:"), names)
     return ZooError(f"{ZOO_VERSION} has no graph {name!r}{near} See go-rl zoo list")
 
 

@@ -143,7 +143,9 @@ class RingCompilation:
     def __enter__(self) -> RingCompilation:
         beside = [name for name in self._missing if name != "solver"]
         if self.first_run:
-            self._tell(Milestone("compiling methods, once on this machine; no budget counts it"))
+            self._tell(
+                Milestone("compiling methods, once on this machine; the budget does not count it")
+            )
         if beside:
             self._worker = WarmWorker("go_rl.objectives.ring.compilation:compile_part")
             for part in beside:

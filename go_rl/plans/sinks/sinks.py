@@ -137,6 +137,8 @@ def write_sink(
         PlanError: see `render_sink`.
     """
     path, sink = path_of(path, "a sink's file", SplitError), _named(name)
+    if model is not None and path.exists() and Path(model).exists() and path.samefile(model):
+        raise SplitError(f"{path}: is the model itself; name another file")
     if sink.of_model is None:
         content = render_sink(name, plan, graph).encode()
     else:
