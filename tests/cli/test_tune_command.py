@@ -61,7 +61,7 @@ def test_a_small_network_is_tuned_for_real_and_resumes(command, tmp_path, drawn)
         (("nothing.onnx", "--guide", "random"), "is no model that can be tuned"),
         (("nowhere:f", "--guide", "random"), "there is no module 'nowhere'"),
         (("zoo:resnet50", "--minutes", "0"), "minutes must be finite and > 0"),
-        (("zoo:resnet50", "--target", "gpu-9"), "no kernel cost weights 'kernels-gpu-9'"),
+        (("zoo:resnet50", "--target", "gpu-9"), "--target gpu-9: no kernel cost weights ship"),
         (("zoo:resnet50", "--cost", "cheap"), "cost must be learned"),
     ],
 )

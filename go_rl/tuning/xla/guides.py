@@ -212,8 +212,13 @@ def guide_weights(config: TuneConfig) -> KernelPredictor:
     try:
         weights = KernelPredictor.load(config.weights or latest_weights(config.target))
     except CheckpointError as error:
-        if here and config.cost == LEARNED:
-            return KernelPredictor.load(latest_weights(CORE.kind))
+        if config.cost == LEARNED:
+            if here:
+                return KernelPredictor.load(latest_weights(CORE.kind))
+            raise TuningError(
+                f"--target {config.target}: no kernel cost weights ship for a machine of that name;"
+                f" {_OTHERWISE}"
+            ) from error
         raise TuningError(f"--cost {config.cost}: {error}; {_OTHERWISE}") from error
     if weights.target != config.target and not here:
         raise TuningError(

@@ -79,7 +79,7 @@ def test_weights_of_another_target_or_none_at_all_are_named(tmp_path):
     ):
         guide_of(TuneConfig(cost=f"learned:{path}", target="gpu-9"))
     with pytest.raises(
-        TuningError, match=r"no kernel cost weights 'kernels-gpu-9'.*go-rl train kernels"
+        TuningError, match=r"--target gpu-9: no kernel cost weights ship.*go-rl train kernels"
     ):
         guide_of(TuneConfig(target="gpu-9"))
 
