@@ -101,7 +101,7 @@ class MeasuredChips(Experiment):
 
     network: str = "bert-medium"
     """Network of the zoo."""
-    chips: int = 12
+    chips: int = 36
     """Chips of the ring, each one core."""
     samples: int = 100
     """Plans of each run, measured one by one."""
