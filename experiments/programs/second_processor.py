@@ -189,7 +189,7 @@ def page(rows: list[SecondRow], first: ProgramExamples, second: ProgramExamples)
     devices = [" and ".join(sorted({f"{t.device} ({t.codegen})" for t in each.inputs.targets}))
                for each in (first, second)]  # fmt: skip
     lines = [
-        "# A second processor", "",
+        f"# A {'third' if '+' in first.name else 'second'} processor", "",
         f"Learned: {len(first.seconds):,} programs of {first.name}, {devices[0]}. Predicted: those "
         f"of {second.name}, {devices[1]}, as far as their machine code was read: "
         f"{len(second.seconds):,} of {len(np.unique(second.inputs.task))} tasks, a third of which "

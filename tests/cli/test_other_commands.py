@@ -238,7 +238,7 @@ def test_measure_names_what_is_wrong_and_writes_nothing(command, tmp_path):
         ("optimize m.onnx --samples many", "--samples: must be a whole number, not 'many'"),
         ("optimize m.onnx --seconds x", "--seconds: must be a number, not 'x'"),
         ("optimize m.onnx n.onnx", "one argument too many: 'n.onnx'"),
-        ("optimize m.onnx --seed", "Missing value for argument '--seed'"),
+        ("optimize m.onnx --seed", "--seed needs a value"),
         ("check", "missing: PLAN, MODEL (go-rl check --help)"),
         (
             "train policy --validation-hardware p100x2",

@@ -182,9 +182,10 @@ def _lost_its_word(command: Command, kind: type, argv: Sequence[str]) -> bool:
 
 
 def _chosen_by(command: Command, flag: str) -> list[str]:
-    """Words with which the command has a flag."""
-    sets = VARIANTS.get(command.words, ())
-    return [" ".join(words) for words in sets if flag in _flags(command, command.kind(words))]
+    """Words with which the command has a flag; none where it has it without any."""
+    having = [words for words in VARIANTS.get(command.words, ())
+              if flag in _flags(command, command.kind(words))]  # fmt: skip
+    return [] if () in having else [" ".join(words) for words in having]
 
 
 def _flags(command: Command, kind: type) -> list[str]:
