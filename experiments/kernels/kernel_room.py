@@ -21,11 +21,10 @@ from experiments.experiment import Experiment
 from experiments.page_text import table_lines
 from experiments.statistics import geometric_mean
 from go_rl.costs.kernels.measure.data import KernelData, load_kernel_data
+from go_rl.costs.kernels.ranks.flag_times import CONFIDENT
 
 KINDS = ("flags", "layouts")
 """Kinds of settings."""
-CONFIDENT = 0.2
-"""Largest relative half-width of the 95 % interval of a time that counts."""
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,6 @@ import hashlib
 import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
 from typing import ClassVar
 
 import jax
@@ -24,13 +23,7 @@ from scipy.stats import spearmanr
 import go_rl
 from experiments.experiment import Experiment, say
 from experiments.page_text import NOTHING, table_lines
-from experiments.partition.mcm_published import (
-    PUBLISHED,
-    WEIGHTS,
-    BySeed,
-    published_learner,
-    published_search,
-)
+from experiments.partition.mcm_published import WEIGHTS, methods
 from go_rl.api.options import OptimizeOptions
 from go_rl.api.problem import problem_for
 from go_rl.core import Budget, Evaluation, Optimizer, Problem
@@ -43,23 +36,16 @@ from go_rl.graphs.readers.jax.stages import JaxProgram, JaxStage
 from go_rl.graphs.readers.jax.target import NamedFunction
 from go_rl.graphs.zoo.freeze import UNROLL_LIMIT
 from go_rl.graphs.zoo.models.inventory import zoo_model
-from go_rl.objectives.ring.methods.annealing import Annealing
-from go_rl.objectives.ring.methods.random_search import RandomSearch
 from go_rl.objectives.ring.simulate.pricing import RingPricer
 from go_rl.objectives.ring.workspace import ring_workspace
-from go_rl.policy.agent import new_agent
 from go_rl.policy.policy_search import PolicySearch
 
 METHODS: dict[str, Callable[[], Optimizer]] = {
-    "random, nodes": lambda: RandomSearch(nodewise=True),
-    "annealing, nodes": lambda: Annealing(nodewise=True),
-    "scratch": lambda: published_learner(new_agent(PUBLISHED, 0)),
-    "untrained": lambda: published_search(new_agent(PUBLISHED, 0)),
-    "zero-shot": partial(BySeed, published_search, WEIGHTS, "zero-shot"),
-    "finetuned": partial(BySeed, published_learner, WEIGHTS, "finetuned"),
-    "orders, zero-shot": PolicySearch,
-    "orders, untrained": lambda: PolicySearch(control="untrained"),
-}
+    **methods(WEIGHTS), "orders, untrained": lambda: PolicySearch(control="untrained"),
+}  # fmt: skip
+RUN = ("random, nodes", "annealing, nodes", "scratch", "untrained", "zero-shot", "finetuned",
+       "orders, zero-shot", "orders, untrained")  # fmt: skip
+"""Methods that are run unless others are asked for."""
 MARKS = (1, 5, 20, 50, 100, 200)
 """Samples behind which the best throughput is noted."""
 TIMING = TimingConfig(seconds=0.02, least_calls=3, most_calls=40)
@@ -107,7 +93,7 @@ class MeasuredChips(Experiment):
     """Plans of each run, measured one by one."""
     seeds: int = 1
     """Runs of each method."""
-    methods: tuple[str, ...] = tuple(METHODS)
+    methods: tuple[str, ...] = RUN
     """Methods that are run."""
 
     def run(self) -> None:
@@ -159,6 +145,7 @@ class MeasuredPricer(RingPricer):
         self._of_nodes: dict[tuple[int, ...], float] = {}
         self._of_text: dict[str, float] = {}
         self._told: list[PlanRow] = []
+        self._rng = np.random.default_rng(0)
 
     def price(
         self, devices: Int16[np.ndarray, "B N"]
@@ -186,10 +173,6 @@ class MeasuredPricer(RingPricer):
         """Return the plans measured since the last call."""
         found, self._told = self._told, []
         return found
-
-    @cached_property
-    def _rng(self) -> np.random.Generator:
-        return np.random.default_rng(0)
 
     def _seconds(self, stage: JaxStage) -> float:
         if stage.nodes not in self._of_nodes:

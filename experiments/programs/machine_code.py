@@ -4,7 +4,7 @@ Run: ``python -m experiments programs.machine_code [--read]``. ``--read`` first 
 programs of the data set whose code is not known (half a second each; needs the extra tvm) and
 writes the data set with it. Arms are `CodeTrees` (rules), the same grown as `MachineTrees` are, and
 `MachineTrees` (rules and code), judged on tasks, and on networks, that were not learned from. With
-``--also`` a last arm learns data sets of other processors besides, without what judges.
+``--also`` both kinds of trees learn data sets of other processors besides, without what judges.
 """
 
 from __future__ import annotations
@@ -39,7 +39,10 @@ ARMS: Mapping[str, Callable[[ProgramExamples], ProgramTrees]] = {
     "`MachineTrees`: rules and machine code": MachineTrees.fit,
 }
 BY_NETWORK = "networks held out"
-OTHERS = "`MachineTrees`, programs of other processors learned besides"
+OTHERS: Mapping[str, type[ProgramTrees]] = {
+    "`CodeTrees`, programs of other processors learned besides": CodeTrees,
+    "`MachineTrees`, programs of other processors learned besides": MachineTrees,
+}
 SPLITS: Mapping[str, Callable[[ProgramExamples, int], DataSplit]] = {
     "tasks held out": lambda examples, seed: by_task(examples.inputs.task, seed),
     BY_NETWORK: lambda examples, seed: by_model(
@@ -144,7 +147,7 @@ class MachineCode(Experiment):
                 if others is not None:
                     out = networks(examples, seed) if split == BY_NETWORK else ()
                     more = join_examples([unlike(others, judged, out), learned])
-                    arms[OTHERS] = partial(MachineTrees.fit, more)
+                    arms |= {arm: partial(kind.fit, more) for arm, kind in OTHERS.items()}
                 for arm, fit in arms.items():
                     if (split, seed, arm) in known:
                         continue

@@ -184,8 +184,6 @@ def tuned_weights(
     import numpy as np
 
     from go_rl.costs.learning.metrics import mape
-    from go_rl.costs.programs.learn.code_trees import MachineTrees
-    from go_rl.costs.programs.learn.examples import with_machine_code
     from go_rl.costs.programs.learn.predictor import ProgramPredictor
     from go_rl.costs.programs.learn.reading import join_examples, read_examples
 
@@ -215,9 +213,7 @@ def tuned_weights(
         tuned = start.fine_tuned(both.take(rows), judged=judged)
         tuned = replace(tuned, name=own_target())
     elif start.data:
-        source = read_examples(start.data)
-        source = with_machine_code(source) if isinstance(start, MachineTrees) else source
-        tuned = start.for_processor(source, learned, judged)
+        tuned = start.for_processor(read_examples(start.data), learned, judged)
     else:
         tuned = start.fine_tuned(learned, judged=judged)
     return tuned, (before, mape(tuned.predict(judged.inputs), judged.seconds))

@@ -38,6 +38,11 @@ class Stop:
     """Exit code; None: nobody did."""
 
 
+def code_of(number: int) -> int:
+    """Return the exit code of a run that a signal ended."""
+    return TERMINATED if number == signal.SIGTERM else INTERRUPTED
+
+
 def raise_by_signal(number: int, frame: FrameType | None) -> None:
     """End a command by an exception, so that files are closed and the cursor is shown again; a
     little later where Python would print and forget it."""
@@ -55,7 +60,7 @@ def end_at_once(number: int, frame: FrameType | None) -> None:
     """End a process that has only begun to import: an exception in an import may be forgotten."""
     with suppress(OSError):
         os.write(2, b"go-rl: stopped\n")
-    os._exit(TERMINATED if number == signal.SIGTERM else INTERRUPTED)
+    os._exit(code_of(number))
 
 
 @contextmanager
@@ -79,7 +84,7 @@ def noting_the_signal() -> Iterator[Stop]:
     stop = Stop()
 
     def on_signal(number: int, frame: FrameType | None) -> None:
-        stop.code = TERMINATED if number == signal.SIGTERM else INTERRUPTED
+        stop.code = code_of(number)
         raise_by_signal(number, frame)
 
     with handling({signal.SIGINT: on_signal, signal.SIGTERM: on_signal}):
@@ -97,7 +102,7 @@ def keeping_the_best() -> Iterator[Stop]:
     def on_signal(number: int, frame: FrameType | None) -> None:
         if stop.code is not None or not ask_to_stop():
             raise_by_signal(number, frame)
-        stop.code = TERMINATED if number == signal.SIGTERM else INTERRUPTED
+        stop.code = code_of(number)
         signal.setitimer(signal.ITIMER_REAL, GRACE_SECONDS)
 
     def on_alarm(number: int, frame: FrameType | None) -> None:

@@ -131,7 +131,8 @@ def train_programs(
         CheckpointError: weights cannot be read or written.
         MissingDependencyError: a search without Optuna, or trees without LightGBM.
     """
-    from go_rl.costs.programs.learn.examples import KeepRules, with_machine_code
+    from go_rl.costs.programs.learn.code_trees import TREE_KINDS
+    from go_rl.costs.programs.learn.examples import KeepRules
     from go_rl.costs.programs.learn.predictor import ProgramPredictor, check_enough
     from go_rl.costs.programs.learn.program_weights import load_program_weights
     from go_rl.costs.programs.learn.reading import read_examples, shipped_sources
@@ -141,8 +142,8 @@ def train_programs(
     rules = KeepRules(config.most_spread, slowest=config.slowest,
                       least_programs=config.least_programs)  # fmt: skip
     examples = read_examples(source, rules, config.devices)
-    if config.model == "machine-trees":
-        examples = with_machine_code(examples)
+    if config.model in TREE_KINDS:
+        examples = TREE_KINDS[config.model].readable(examples)
     check_enough(examples)
     split = split_of(examples, config)
     out.mkdir(parents=True, exist_ok=True)
@@ -226,19 +227,15 @@ def _trained(
 ) -> TrainedPrograms:  # fmt: skip
     """Train, or train further, what is no ensemble of CDMPP's networks; ``sources``: the data sets
     that ship, where these are all that is learned."""
-    from go_rl.costs.programs.learn.code_trees import CodeTrees, MachineTrees, ProgramTrees
+    from go_rl.costs.programs.learn.code_trees import TREE_KINDS
 
     train = examples.take(split.train)
     if start is not None:
         learned = start.fine_tuned(train)
-    elif config.model == "code-trees":
-        learned = CodeTrees.fit(train)
-    elif config.model == "machine-trees":
-        learned = MachineTrees.fit(train)
+    elif config.model in TREE_KINDS:
+        learned = replace(TREE_KINDS[config.model].fit(train), data=sources)
     else:
         learned = _transfer_tuner(train, config)
-    if isinstance(learned, ProgramTrees) and start is None:
-        learned = replace(learned, data=sources)
     learned.save(out / WEIGHTS)
     tasks = len(set(train.inputs.task.tolist()))
     errors = _judged(learned, examples, split)

@@ -18,7 +18,7 @@ FLOOR = 1e-3
 """Share of the largest number of an output below which its differences count absolutely."""
 
 OUTSIDE = "escapes model directory"
-"""What onnxruntime says of weights in other folders, such as ``../``."""
+"""Words by which onnxruntime refuses weights in other folders, such as ``../``."""
 
 EXTENDED = 2
 """NumPy's mark of element types that a package adds, such as bfloat16."""

@@ -7,6 +7,7 @@ Needs LightGBM, an optional extra: ``pip install 'go_rl[trees]'``.
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar
@@ -23,8 +24,13 @@ from go_rl.costs.programs.learn.code_inputs import (
     TREE_NAMES,
     code_tree_features,
     machine_tree_features,
+    with_code,
 )
-from go_rl.costs.programs.learn.examples import ProgramExamples, ProgramInputs
+from go_rl.costs.programs.learn.examples import (
+    ProgramExamples,
+    ProgramInputs,
+    with_machine_code,
+)
 from go_rl.costs.programs.learn.predictor import MARGIN, TAILS, ProgramPredictions
 from go_rl.costs.programs.learn.reading import join_examples
 from go_rl.costs.trees.boosted import BoostedConfig, BoostedTrees, SummedKernels
@@ -84,6 +90,11 @@ class ProgramTrees(Predictor[ProgramExamples, ProgramInputs]):
         self.check_fitted(self.trees is not None)
 
     @staticmethod
+    def readable(examples: ProgramExamples) -> ProgramExamples:
+        """Return the examples of which `features` can be read."""
+        return examples
+
+    @staticmethod
     @abstractmethod
     def features(inputs: ProgramInputs) -> Float32[np.ndarray, "P F"]:
         """Return one row for each program."""
@@ -101,7 +112,7 @@ class ProgramTrees(Predictor[ProgramExamples, ProgramInputs]):
             factor: whether predictions are made smaller for the least percentage error.
         """
         config = config or cls.config
-        return cls._fitted(cls.as_last_device(examples, config), config, factor)
+        return cls._fitted(cls.as_last_device(_described(examples), config), config, factor)
 
     @classmethod
     def _fitted(
@@ -152,8 +163,9 @@ class ProgramTrees(Predictor[ProgramExamples, ProgramInputs]):
             examples: of the other processor.
             judged: examples whose errors give the interval; None: tasks held out do.
         """
+        examples = _described(examples)
         slower = self.factor * np.median(examples.seconds / self.predict(examples.inputs))
-        source = self.as_last_device(source, self.config)
+        source = self.as_last_device(_described(self.readable(source)), self.config)
         both = join_examples([replace(source, seconds=slower * source.seconds), examples])
         found = self._fitted(both, self.config)
         return found if judged is None else found._judged(judged)
@@ -161,8 +173,8 @@ class ProgramTrees(Predictor[ProgramExamples, ProgramInputs]):
     @classmethod
     def as_last_device(cls, examples: ProgramExamples, config: BoostedConfig) -> ProgramExamples:
         """Return examples as if all were of the last of their devices: the seconds of the others
-        are multiplied by how much slower it is, the median over its programs by a few
-        trees of the others."""
+        are multiplied by how much slower it is, the median over its programs by a few trees of the
+        others."""
         others, own = last_device_apart(examples)
         if not len(others.seconds):
             return examples
@@ -265,10 +277,22 @@ class MachineTrees(ProgramTrees):
 
     config = BoostedConfig(trees=1500, learning_rate=0.05, column_share=0.3)
 
+    readable = staticmethod(with_machine_code)
     features = staticmethod(machine_tree_features)
     format = "go_rl-programs-machine-trees"
     names = MACHINE_TREE_NAMES
     bound = "summed_cycles"
+
+
+TREE_KINDS: Mapping[str, type[ProgramTrees]] = {
+    "code-trees": CodeTrees, "machine-trees": MachineTrees,
+}  # fmt: skip
+"""Kinds of trees by the names of models in go-rl train programs."""
+
+
+def _described(examples: ProgramExamples) -> ProgramExamples:
+    """Examples whose loops are described once, however often their features are asked for."""
+    return replace(examples, inputs=with_code(examples.inputs))
 
 
 def last_device_apart(examples: ProgramExamples) -> tuple[ProgramExamples, ProgramExamples]:
