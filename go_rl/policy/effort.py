@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from go_rl.core.printable import counted
+
 SECONDS_AN_HOUR = 3600.0
 FIELD = "effort"
 """Field of a card that holds the effort."""
@@ -26,10 +28,9 @@ class Effort:
     @property
     def sentence(self) -> str:
         """Sentence that a command prints."""
-        runs = "attempt" if self.attempts == 1 else "attempts"
         return (
-            f"effort of training: {self.core_hours:.3g} core-hours, {self.samples:,} samples, "
-            f"{self.attempts} {runs}"
+            f"effort of training: {self.core_hours:.3g} core-hours, "
+            f"{counted(self.samples, 'sample')}, {counted(self.attempts, 'attempt')}"
         )
 
     def to_card(self) -> dict[str, Any]:

@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass
 
 from go_rl.core import ExecutionError
+from go_rl.core.printable import counted
 from go_rl.plans.sinks.iree.transfers import SCOPE
 from go_rl.plans.sinks.placed import Placed
 
@@ -48,7 +49,7 @@ def audit_streams(plan: Placed, text: str) -> StreamAudit:
     known = [(node, device) for node, device in kernels if node in home]
     if not known:
         raise ExecutionError(
-            f"the text has {len(kernels) + unnamed} kernels, and none is an operator of "
+            f"the text has {counted(len(kernels) + unnamed, 'kernel')}, and none is an operator of "
             f"{plan.graph.name!r}; it must be printed by iree-compile --compile-to=stream "
             "--mlir-print-debuginfo --mlir-print-local-scope"
         )

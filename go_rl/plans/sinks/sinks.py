@@ -12,6 +12,7 @@ from go_rl.core import Hardware, OpGraph, Plan, SplitError
 from go_rl.core.errors import nearest
 from go_rl.core.files.paths import path_of
 from go_rl.core.files.whole_file import write_bytes
+from go_rl.core.printable import counted
 from go_rl.graphs.readers.recognise import Format, names_function, recognise
 from go_rl.plans.sinks.devices_by_name import (
     render_affinities,
@@ -194,6 +195,7 @@ def _check_same(plan: Placed, back: Split) -> None:
         "use json, onnx, onnxruntime or openvino, which name nodes"
     )  # fmt: skip
     raise plan.error(
-        f"cannot say this plan, whose parts are finer: {len(wrong)} nodes would move, such as "
-        f"{plan.graph.names[node]!r} from device {plan.device[node]} to {back.device[node]}; {cure}"
+        f"cannot say this plan, whose parts are finer: {counted(len(wrong), 'node')} would "
+        f"move, such as {plan.graph.names[node]!r} from device {plan.device[node]} to "
+        f"{back.device[node]}; {cure}"
     )

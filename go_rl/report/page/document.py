@@ -17,7 +17,7 @@ from jaxtyping import Float
 from go_rl.compare.portfolio.method_rows import cells, headings, reference_name, table_unit
 from go_rl.core import NO_DIM, Hardware, OpGraph, Plan, Problem
 from go_rl.core.evaluation import finite
-from go_rl.core.printable import printable
+from go_rl.core.printable import counted, printable
 from go_rl.core.unit_text import percent, seconds_text
 from go_rl.objectives.makespan.simulate.timeline import Timeline
 from go_rl.report.bottleneck import bottleneck
@@ -117,11 +117,12 @@ def _facts(problem: Problem, plan: Plan) -> list[tuple[str, str]]:
     busiest = "–" if held is None else held.sentence.removeprefix("busiest: ")
     rate = plan.evaluation.throughput
     throughput = f"{rate:,.0f}" if rate >= 1000 else f"{rate:.4g}"
+    samples = counted(plan.samples, "sample")
     facts = [
         (traits.value_name, f"{seconds_text(plan.value)} an iteration, {throughput} iterations/s"),
         ("proven bound", _bound(plan)),
         ("busiest", busiest),
-        ("method", f"{plan.optimizer}, {plan.samples:,} samples, {plan.wall_seconds:.3g} s"),
+        ("method", f"{plan.optimizer}, {samples}, {plan.wall_seconds:.3g} s"),
         (f"{traits.device}s used", used),
         ("hardware", printable(problem.hardware.description or problem.hardware.name)),
         ("operators", f"{problem.graph.num_nodes:,}, priced by {plan.cost_model}"),

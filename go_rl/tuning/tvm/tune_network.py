@@ -12,6 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from go_rl.core.hardware.processor import own_target
+from go_rl.core.printable import counted
 from go_rl.costs.programs.learn.code_trees import CodeTrees
 from go_rl.costs.programs.learn.predictor import ProgramPredictor
 from go_rl.costs.programs.learn.program_weights import (
@@ -98,7 +99,7 @@ def tune_network(
         slots = _slots(config, budget, len(backend.operators))
         notes: list[str] = []
         if backend.operators:
-            report(f"tuning {len(backend.operators)} operators")
+            report(f"tuning {counted(len(backend.operators), 'operator')}")
             with suppress(NothingWorksError):  # told of each operator
                 notes += run_tuning(
                     backend, scheduler, make_tuner, slots, journal, known=known, watch=watch,

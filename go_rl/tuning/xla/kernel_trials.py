@@ -12,6 +12,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from go_rl.core.printable import counted
 from go_rl.runtime.records import AS_IT_COMES, Record
 from go_rl.tuning.xla.budget import TuningBudget
 from go_rl.tuning.xla.fusions import GraphFusion, Part
@@ -129,7 +130,8 @@ class KernelTrials:
         for (part, setting), record in zip(wanted, records, strict=True):
             if record.seconds is None:
                 under = f" under {setting}" if setting else ""
-                what = f"The kernel of {len(part.nodes)} nodes from {names[part.nodes[0]]!r}"
+                count = counted(len(part.nodes), "node")
+                what = f"The kernel of {count} from {names[part.nodes[0]]!r}"
                 self._note(f"{what}{under}{when}: {record.reason}")
 
     def _note(self, sentence: str) -> None:
