@@ -45,6 +45,30 @@ def test_writes_weights_and_judges_them(tmp_path, made_up):
     assert not np.array_equal(again.predict(inputs), weights.predict(inputs))
 
 
+def by_leaves(examples, blue):
+    """The programs, of the network blue if `blue` says so of a task, else of red."""
+    networks = tuple(
+        ("blue",) if blue(task) else ("red",) for task in range(len(examples.inputs.tasks))
+    )
+    return replace(examples, inputs=replace(examples.inputs, networks=networks))
+
+
+def test_refuses_to_be_judged_by_programs_that_no_layer_is_for(tmp_path, made_up, monkeypatch):
+    apart = by_leaves(made_up, lambda task: task % 2)  # which have two leaves, the others one
+    monkeypatch.setattr(reading, "read_examples", lambda *_: apart)
+    with pytest.raises(TrainingError, match="none has a number of leaves that is learned"):
+        train_programs("any", tmp_path, replace(FEW, split="by_model", held_out=("blue",)))
+
+
+@pytest.mark.slow
+def test_programs_that_no_layer_is_for_do_not_judge(tmp_path, made_up, monkeypatch):
+    mixed = by_leaves(made_up_programs(400, 50), lambda task: task % 2 or task < 4)
+    monkeypatch.setattr(reading, "read_examples", lambda *_: mixed)
+    found = train_programs("any", tmp_path, replace(FEW, split="by_model", held_out=("blue",)))
+    assert found.dropped[-1][1] == 200
+    assert found.errors["mape"] > 0
+
+
 @pytest.mark.parametrize(
     ("config", "options", "message"),
     [

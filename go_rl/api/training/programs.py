@@ -7,6 +7,9 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+import numpy as np
+from jaxtyping import Int64
+
 from go_rl.api.progress import Progress, count_updates, ignore, of_total
 from go_rl.core import TrainingError
 from go_rl.core.errors import nearest
@@ -163,6 +166,11 @@ def _trained_network(
 
     run = _run(config)
     examples = replace(examples, inputs=of_width(examples.inputs, run.network.leaf_numbers))
+    leaves = examples.inputs.leaves
+    split, strange = _with_layers(
+        split, leaves, leaves[split.train] if start is None else start.config.network.leaf_counts
+    )
+    dropped = (*examples.dropped, ("of a number of leaves that is not learned", strange))
     if search:
         run = _searched(examples, split, out, config, run, search, report)
     train, validation = examples.take(split.train), examples.take(split.validation)
@@ -177,7 +185,24 @@ def _trained_network(
     card = {**weights.card, "split": config.split, "judged": errors}
     replace(weights, name=out.resolve().name, card=card).save(out / WEIGHTS)
     tasks = len(set(train.inputs.task.tolist()))
-    return TrainedPrograms(out / WEIGHTS, len(train.seconds), tasks, examples.dropped, errors)
+    return TrainedPrograms(out / WEIGHTS, len(train.seconds), tasks, dropped, errors)
+
+
+def _with_layers(
+    split: DataSplit, leaves: Int64[np.ndarray, "P"], known: Int64[np.ndarray, "A"] | Sequence[int]
+) -> tuple[DataSplit, int]:
+    """Leave out of what judges the programs of numbers of leaves that no layer is for; their
+    number."""
+    rest = {name: part for name, part in vars(split).items() if name != "train"}
+    kept = {name: part[np.isin(leaves[part], known)] for name, part in rest.items()}
+    judges = "held_out" if len(split.held_out) else "test"
+    if not len(kept[judges]):
+        raise TrainingError(
+            "train programs: of the programs that were to judge, none has a number of leaves that "
+            "is learned; measure more tasks, or take the split within_task"
+        )
+    strange = sum(map(len, rest.values())) - sum(map(len, kept.values()))
+    return replace(split, **kept), strange
 
 
 def _check_asked(config: TrainProgramsConfig, search: int, fine_tune: str | Path | None) -> None:

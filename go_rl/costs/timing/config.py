@@ -144,6 +144,7 @@ NETWORKS = (
 
 
 Choice = Literal["all", "kmeans", "disagreement"]
+CHOSEN_TASKS = 50
 
 
 @dataclass(frozen=True)
@@ -154,8 +155,9 @@ class ChoiceConfig:
     """``kmeans``: the programs of some tensor tasks, those nearest to the centres of clusters of
     all programs' features. ``disagreement``: as many programs, from each task in turn the one on
     which the members of a learned predictor disagree most."""
-    tasks: int = 50
-    """Tensor tasks to be chosen; ``disagreement``: times candidates, the number of programs."""
+    tasks: int | None = None
+    """Tensor tasks to be chosen (50 if nothing is said); ``disagreement``: times candidates, the
+    number of programs."""
     weights: str = ""
     """Weights of the predictor (go-rl train programs), by path or name; ``disagreement`` only."""
 
@@ -163,6 +165,10 @@ class ChoiceConfig:
         check_ranges(self, "measure", TrainingError, tasks=COUNT)
         if (self.choose == "disagreement") != bool(self.weights):
             raise TrainingError("measure: weights belong to choose disagreement, which needs them")
+        if self.choose == "all" and self.tasks is not None:
+            raise TrainingError(
+                "measure: tasks belong to choose kmeans or disagreement; all takes every task"
+            )
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,7 @@ from go_rl.costs.programs.measure.data import ProgramTarget
 from go_rl.costs.programs.measure.features_file import nest_features
 from go_rl.costs.programs.measure.measure import DrawnNest
 from go_rl.costs.programs.workloads.drawn_programs import Drawing
-from go_rl.costs.timing.config import ProgramsConfig
+from go_rl.costs.timing.config import CHOSEN_TASKS, ProgramsConfig
 
 Drawn = Mapping[Drawing, Sequence[DrawnNest]]
 Key = tuple[str, str]
@@ -44,13 +44,14 @@ def choose_programs(drawn: Drawn, config: ProgramsConfig, folder: Path | None = 
     """
     keys, inputs = _inputs(drawn, config.measure.target, folder)
     choice = config.choice
+    tasks = choice.tasks or CHOSEN_TASKS
     if choice.choose == "kmeans":
         seed = config.measure.sampling.seed
-        chosen = select_tasks(program_features(inputs), inputs.task, choice.tasks, seed)
+        chosen = select_tasks(program_features(inputs), inputs.task, tasks, seed)
         rows = np.flatnonzero(np.isin(inputs.task, chosen))
     else:
         predictor = ProgramPredictor.load(choice.weights)
-        rows = _where_members_disagree(inputs, predictor, choice.tasks * config.candidates)
+        rows = _where_members_disagree(inputs, predictor, tasks * config.candidates)
     return {keys[row] for row in rows.tolist()}
 
 
