@@ -127,10 +127,18 @@ class PrototypePolicyConfig(PolicyConfig):
 @dataclass(frozen=True)
 class DispatchPolicyConfig(PrototypePolicyConfig):
     """Policy for makespan that chooses one unit after the other, its device, and what is fused; its
-    weights are those of the heads that choose."""
+    weights are those of the heads that choose. Without attention, which gains nothing for the
+    choice among prototypes (``experiments/results/dispatch_ablations.md``)."""
 
     kind = "dispatch"
     objective = Objective.MAKESPAN
+
+    hidden: int = 32
+    """Width of a node's embedding."""
+    sage_layers: int = 2
+    """GraphSAGE layers; 0: no message passing before the attention."""
+    attention_layers: int = 0
+    """Segmented attention layers; 0: none."""
 
 
 @dataclass(frozen=True)

@@ -107,6 +107,12 @@ class DispatchTrainConfig(PrototypeTrainConfig):
     cost: tuple[str, ...] = ("analytical", "learned:gpus")
     """Cost models, each as often as the others: auto, analytical, profiled,
     learned[:gpus|NAME|FILE] or measured:DIR (docs/costs.md)."""
+    rollouts: int = 256
+    """Rollouts of the search on each problem."""
+    updates: int = 0
+    """Updates of choice and offsets together, with rollouts; 0: offsets stay zero."""
+    learning_rate: float = 2e-3
+    """AdamW's first step; it falls to a tenth along a cosine."""
     policy: DispatchPolicyConfig = field(default_factory=DispatchPolicyConfig)
     """Network."""
 
