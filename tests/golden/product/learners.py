@@ -111,6 +111,7 @@ def step_pretraining() -> Facts:
     config = DispatchTrainConfig(
         generated=8, zoo=False, max_nodes=500, rollouts=32, candidates=4, judged=4, choices=3,
         updates=2, problems=2, best_of=(1, 2), held_out=0.4, hardware=("p100x2",),
+        learning_rate=1e-3,
         policy=DispatchPolicyConfig(**SIZES, prototypes=4),
     )  # fmt: skip
     before = new_agent(config.policy, config.seed).params
