@@ -81,7 +81,7 @@ def working(sentence: str) -> Iterator[Callable[[str], None]]:
 @contextmanager
 def counting(sentence: str, total: int | None = None, kept: str = "") -> Iterator[Progress]:
     """Show a bar of the work that is done, of ``total`` where that is known from the start; yields
-    the function that is told how much that is.
+    the function that is told how much that is, of 0 where sentences alone say it.
 
     As `working`, it is on standard error; where that is no terminal, a line now and then is.
 
@@ -103,12 +103,13 @@ def counting(sentence: str, total: int | None = None, kept: str = "") -> Iterato
         task = bar.add_task(name_line(sentence), total=total)
 
         def report(done: int, total: int, text: str) -> None:
-            bar.update(task, total=total, completed=done, description=name_line(text))
+            bar.update(task, total=total or None, completed=done, description=name_line(text))
             every = max(1, total // LINES)
             if isinstance(text, Milestone):
                 error.print(message_line(text), soft_wrap=True)
             elif not error.is_terminal and (done % every == 0 or done == total):
-                error.print(f"{done}/{total}  {message_line(text)}", soft_wrap=True)
+                count = f"{done}/{total}  " if total else ""
+                error.print(f"{count}{message_line(text)}", soft_wrap=True)
 
         try:
             yield report
