@@ -1,0 +1,138 @@
+"""How errors of tensor programs fall with the number of programs that were learned.
+
+Run: ``python -m experiments programs.program_curves [--data programs-3] [--seeds 2]``. Of the data
+set's last processor alone, programs are taken at random, fewer and fewer; tasks, or networks, that
+are held out judge. Rivals are trained until they stop improving
+(`experiments.programs.convergence`), ours as they ship. Finished cells are kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property, partial
+from itertools import product
+from typing import Any
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from experiments.experiment import Experiment
+from experiments.page_text import grid_table
+from experiments.programs.cdmpp.runs import Metrics, Runs, TableOptions, judged, mean_of
+from experiments.programs.program_rivals import CDMPP, fit_rival, split_rows
+from experiments.programs.rivals.boosted_programs import TREE_RIVALS
+from go_rl.costs.learning.splits import HELD_OUT
+from go_rl.costs.programs.learn.code_inputs import with_code
+from go_rl.costs.programs.learn.code_trees import (
+    CodeTrees,
+    MachineTrees,
+    ProgramTrees,
+    last_device_apart,
+)
+from go_rl.costs.programs.learn.examples import ProgramExamples, with_machine_code
+
+OURS: Mapping[str, type[ProgramTrees]] = {"MachineTrees": MachineTrees, "CodeTrees": CodeTrees}
+ARMS = (*OURS, CDMPP, *TREE_RIVALS, "MLP")
+SPLITS = {"by_task": "tasks held out", "by_model": "networks held out"}
+
+
+ALL = "all"
+Cells = dict[tuple[str, str, str], list[Metrics]]
+"""By split, column and predictor."""
+
+
+class LastProcessor(Runs):
+    """Runs on the programs of one processor."""
+
+    @cached_property
+    def examples(self) -> ProgramExamples:
+        """Those of the data set's last processor."""
+        own = last_device_apart(with_machine_code(super().examples))[1]
+        return ProgramExamples(with_code(own.inputs), own.seconds, own.spread, own.name)
+
+
+@dataclass(frozen=True)
+class ProgramCurves(TableOptions, Experiment):
+    """Options of this experiment."""
+
+    data: tuple[str, ...] = ("programs-3",)
+    """Data sets, by file or by the name of one that ships; or folders of records."""
+    runs: str = "build/program_curves"
+    """Folder of finished cells."""
+    counts: tuple[int, ...] = (1000, 2000, 4000, 8000, 16_000, 32_000, 64_000)
+    """Programs that are learned, as far as there are so many; all there are come last."""
+    most: int = 10_000
+    """Updates of the longest fit of a network; of trees an eighth."""
+    arms: tuple[str, ...] = ARMS
+    """Predictors."""
+
+    def run(self) -> None:
+        """Run the cells that are missing; write the page and its figure."""
+        runs = LastProcessor(self)
+        found: Cells = {}
+        for seed, split in product(range(self.seeds), SPLITS):
+            train, test, _ = split_rows(split, runs, seed)
+            order = np.random.default_rng(seed).permutation(train)
+            counts = [count for count in self.counts if count < len(order)]
+            columns = {f"{count:,}": count for count in counts} | {ALL: len(order)}
+            for (column, count), arm in product(columns.items(), self.arms):
+                make = partial(_cell, runs, self.most, arm, np.sort(order[:count]), test, seed)
+                kept = runs.tried(f"{split}-{arm}-{count}-{seed}", make)
+                found.setdefault((split, column, arm), []).extend(kept)
+        self.write_page(_page(runs, self, found))
+        self.save_figure(_figure(found))
+
+
+def _cell(
+    runs: Runs, most: int, arm: str, learned: np.ndarray, test: np.ndarray, seed: int
+) -> Metrics:
+    train, inputs = runs.examples.take(learned), runs.examples.inputs
+    kind = OURS.get(arm)
+    fitted = kind.fit(train) if kind else fit_rival(arm, runs, train, most, seed)
+    known = test[np.isin(inputs.leaves[test], train.inputs.leaves)]
+    found = np.full(len(runs.examples.seconds), np.nan)
+    found[known] = fitted.predict(inputs.take(known))
+    return judged(found, runs.examples, known) | {"learned": float(len(learned))}
+
+
+def _page(runs: Runs, options: ProgramCurves, found: Cells) -> list[str]:
+    examples = runs.examples
+    devices = sorted({target.device for target in examples.inputs.targets})
+    lines = [
+        "# Errors of tensor programs by the number learned", "",
+        f"{len(examples.seconds):,} programs of {len(np.unique(examples.inputs.task))} tasks of "
+        f"`{examples.name}`, measured on {', '.join(devices)}. Mean absolute percentage errors "
+        f"(medians in brackets), means of {options.seeds} seeds. Rivals are doubled until they "
+        f"stop improving, up to {options.most:,} updates or {options.most // 8:,} trees. Programs "
+        "with a number of leaves that was not learned judge nobody. Networks held out: "
+        f"{', '.join(HELD_OUT)}.",
+    ]  # fmt: skip
+    for split, title in SPLITS.items():
+        own = {key[1:]: cells for key, cells in found.items() if key[0] == split}
+        learned = mean_of(next(cells for key, cells in own.items() if key[0] == ALL), "learned", 0)
+
+        def cell(arm: str, column: str, own: Mapping[Any, list[Metrics]] = own) -> str:
+            cells = own.get((column, arm), [])
+            return f"{mean_of(cells, 'mape', 1)} ({mean_of(cells, 'median', 1)})"
+
+        columns = dict.fromkeys(key[0] for key in own)
+        heads = {f"{each} ({learned})" if each == ALL else each: each for each in columns}
+        lines += ["", f"## {title}", "", grid_table("", options.arms, heads, cell)]
+    return [*lines, *runs.not_run()]
+
+
+def _figure(found: Cells) -> Figure:
+    figure = Figure(figsize=(9, 3.6), layout="constrained")
+    for axes, (split, title) in zip(figure.subplots(1, 2), SPLITS.items(), strict=True):
+        for arm in dict.fromkeys(key[2] for key in found):
+            cells = [some for key, some in found.items() if key[::2] == (split, arm) and some]
+            points = [[np.mean([run[of] for run in some]) for of in ("learned", "mape")]
+                      for some in cells]  # fmt: skip
+            axes.plot(*np.array(points).T, marker="o", label=arm)
+        axes.set_xscale("log", base=2)
+        axes.xaxis.set_major_formatter("{x:,.0f}")
+        axes.set(xlabel="programs learned", title=title, ylim=(0, None))
+    figure.axes[0].set_ylabel("mean absolute percentage error")
+    figure.axes[0].legend()
+    return figure
