@@ -22,7 +22,12 @@ from experiments.page_text import table_lines
 from experiments.statistics import with_range
 from go_rl.costs.learning.metrics import latency_metrics
 from go_rl.costs.learning.splits import HELD_OUT, DataSplit, by_model, by_task
-from go_rl.costs.programs.learn.code_trees import CodeTrees, MachineTrees, ProgramTrees
+from go_rl.costs.programs.learn.code_trees import (
+    CodeTrees,
+    MachineTrees,
+    ProgramTrees,
+    last_device_apart,
+)
 from go_rl.costs.programs.learn.examples import ProgramExamples, with_machine_code
 from go_rl.costs.programs.learn.reading import join_examples, read_examples
 from go_rl.costs.programs.machine_code.tvm_code import code_numbers
@@ -92,7 +97,8 @@ class MachineCode(Experiment):
     data: str = "programs-3"
     """Data set that ships."""
     also: tuple[str, ...] = ()
-    """Data sets of other processors, as far as their programs' code is known."""
+    """Data sets of other processors, as far as their programs' code is known; the last processor of
+    the data set is the one that is judged."""
     read: bool = False
     """Whether programs are compiled whose code is not known."""
     draws: int = 16
@@ -111,8 +117,8 @@ class MachineCode(Experiment):
         """Read code if asked; judge the arms; write the page."""
         if self.read:
             self._read()
-        examples = with_machine_code(read_examples(self.data))
-        others = with_machine_code(read_examples(self.also)) if self.also else None
+        whole = with_machine_code(read_examples([*self.also, self.data]))
+        others, examples = last_device_apart(whole)
         kept = self.kept_rows(MachineRow)
         for row in self._rows(examples, others, {(r.split, r.seed, r.arm) for r in kept.rows}):
             kept.add(row)
@@ -135,7 +141,7 @@ class MachineCode(Experiment):
     def _rows(
         self,
         examples: ProgramExamples,
-        others: ProgramExamples | None,
+        others: ProgramExamples,
         known: Set[tuple[str, int, str]],
     ) -> Iterator[MachineRow]:
         for split, divide in SPLITS.items():
@@ -144,7 +150,7 @@ class MachineCode(Experiment):
                 judged = examples.take(parts.held_out if len(parts.held_out) else parts.test)
                 learned = examples.take(np.concatenate([parts.train, parts.validation]))
                 arms = {arm: partial(fit, learned) for arm, fit in ARMS.items()}
-                if others is not None:
+                if len(others.seconds):
                     out = networks(examples, seed) if split == BY_NETWORK else ()
                     more = join_examples([unlike(others, judged, out), learned])
                     arms |= {arm: partial(kind.fit, more) for arm, kind in OTHERS.items()}
@@ -182,11 +188,12 @@ def compiled(data: ProgramData, draws: int) -> Iterator[MachineTable]:
         yield found
 
 
-def page(rows: list[MachineRow], examples: ProgramExamples, others: ProgramExamples | None) -> str:
+def page(rows: list[MachineRow], examples: ProgramExamples, others: ProgramExamples) -> str:
     """Return the page."""
-    besides = "" if others is None else (
-        f" Other processors: {len(others.seconds):,} programs of {others.name}, without the tasks "
-        "and networks that judge."
+    device = examples.inputs.targets[int(examples.inputs.target[0])].device
+    besides = "" if not len(others.seconds) else (
+        f" Other processors: {len(others.seconds):,} programs, without the tasks and networks that "
+        "judge."
     )  # fmt: skip
     tasks = len(np.unique(examples.inputs.task))
     cells = []
@@ -202,7 +209,7 @@ def page(rows: list[MachineRow], examples: ProgramExamples, others: ProgramExamp
     heads = ["judged on", "arm", "MAPE, %", "median error, %", "pairs in order", "best of 5"]
     return "\n".join([
         "# Machine code of tensor programs", "",
-        f"{len(examples.seconds):,} programs of {tasks} tasks of `{examples.name}`, one processor. "
+        f"{len(examples.seconds):,} programs of {tasks} tasks of `{examples.name}`, measured on {device}. "
         f"Means over {len({row.seed for row in rows})} splits (least to greatest). *Best of 5*: "
         "speed of the best of the five programs that are predicted fastest, relative to the task's "
         f"fastest. Networks held out: {', '.join(HELD_OUT)}; in further splits three others."

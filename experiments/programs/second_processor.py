@@ -1,9 +1,9 @@
 """A second processor: trees that learned tensor programs on one, and some tasks timed on another.
 
 Run: ``python -m experiments programs.second_processor [--first programs-2 programs-3]``. Trees
-learn ``--first`` (Zen 3; several: page ``third_processor``), and are to predict ``--second``
-(Zen 4), as far as its programs' machine code was read. A third of the
-second's tasks judge, and of these none is learned there; on the first processor either all tasks
+learn ``--first`` (several: page ``third_processor``), and are to predict ``--second``
+(Zen 4), as far as its programs' machine code was read. Where both are one data set, ``--device`` is
+the second processor (page ``same_programs``). A third of the second's tasks judge, and of these none is learned there; on the first processor either all tasks
 are learned, as CDMPP does, or none of those that judge. Of the others some are taken at random, and
 all their programs, as measured on the second processor, are learned besides.
 """
@@ -124,6 +124,8 @@ class SecondProcessor(Experiment):
     """Data sets of the processors that were learned."""
     second: str = "programs-1"
     """Data set of the other one."""
+    device: str = ""
+    """The second processor where the data sets hold several; all others are the first."""
     counts: tuple[int, ...] = (0, 5, 10, 20, 50)
     """Tasks measured on the second processor."""
     seeds: int = 5
@@ -134,11 +136,13 @@ class SecondProcessor(Experiment):
     @property
     def stem(self) -> Path:
         """Path of the page without its ending."""
-        return self.out / ("second_processor" if len(self.first) == 1 else "third_processor")
+        several = "third_processor" if len(self.first) > 1 else "second_processor"
+        return self.out / ("same_programs" if self.device else several)
 
     def run(self) -> None:
         """Judge the arms; write the page."""
-        first, second = _read(self.first), _read((self.second,))
+        first = _read(self.first, lambda device: device != self.device)
+        second = _read((self.second,), lambda device: self.device in ("", device))
         rows = []
         for seed in range(self.seeds):
             rows += self.rows(first, second, seed)
@@ -172,9 +176,12 @@ class SecondProcessor(Experiment):
                     )  # fmt: skip
 
 
-def _read(names: Sequence[str]) -> ProgramExamples:
-    """Programs whose machine code is known; the code of their loops is described once for all."""
+def _read(names: Sequence[str], wanted: Callable[[str], bool]) -> ProgramExamples:
+    """Programs of some processors whose machine code is known; the code of their loops is described
+    once for all."""
     examples = with_machine_code(read_examples(names))
+    of_target = np.array([wanted(target.device) for target in examples.inputs.targets])
+    examples = examples.take(np.flatnonzero(of_target[examples.inputs.target]))
     return replace(examples, inputs=with_code(examples.inputs))
 
 
@@ -186,8 +193,9 @@ def _workload(examples: ProgramExamples, task: int) -> str:
 def page(rows: list[SecondRow], first: ProgramExamples, second: ProgramExamples) -> str:
     """Return the page."""
     counts = sorted({row.tasks for row in rows})
-    devices = [" and ".join(sorted({f"{t.device} ({t.codegen})" for t in each.inputs.targets}))
-               for each in (first, second)]  # fmt: skip
+    measured = [[each.inputs.targets[i] for i in np.unique(each.inputs.target).tolist()]
+                for each in (first, second)]  # fmt: skip
+    devices = [" and ".join(sorted(f"{t.device} ({t.codegen})" for t in each)) for each in measured]
     lines = [
         f"# A {'third' if '+' in first.name else 'second'} processor", "",
         f"Learned: {len(first.seconds):,} programs of {first.name}, {devices[0]}. Predicted: those "
