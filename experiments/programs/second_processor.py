@@ -1,11 +1,12 @@
 """A second processor: trees that learned tensor programs on one, and some tasks timed on another.
 
 Run: ``python -m experiments programs.second_processor [--first programs-2 programs-3]``. Trees
-learn ``--first`` (several: page ``third_processor``), and are to predict ``--second``
-(Zen 4), as far as its programs' machine code was read. Where both are one data set, ``--device`` is
-the second processor (page ``same_programs``). A third of the second's tasks judge, and of these none is learned there; on the first processor either all tasks
-are learned, as CDMPP does, or none of those that judge. Of the others some are taken at random, and
-all their programs, as measured on the second processor, are learned besides.
+learn ``--first`` (several: page ``third_processor``), and are to predict ``--second`` (Zen 4), as
+far as its programs' machine code was read. Where both are one data set, ``--device`` is the second
+processor (page ``same_programs``). A third of the second's tasks judge, and of these none is
+learned there; on the first processor either all tasks are learned, as CDMPP does, or none of those
+that judge. Of the others some are taken at random, and all their programs, as measured on the
+second processor, are learned besides.
 """
 
 from __future__ import annotations
