@@ -211,8 +211,9 @@ def page(rows: list[MachineRow], examples: ProgramExamples, others: ProgramExamp
         "# Machine code of tensor programs", "",
         f"{len(examples.seconds):,} programs of {tasks} tasks of `{examples.name}`, measured on "
         f"{device}. Means over {len({row.seed for row in rows})} splits (least to greatest). "
-        "*Best of 5*: speed of the best of the five programs that are predicted fastest, relative to the task's "
-        f"fastest. Networks held out: {', '.join(HELD_OUT)}; in further splits three others."
+        "*Best of 5*: speed of the best of the five programs that are predicted fastest, over that "
+        f"of the task's fastest. Networks held out: {', '.join(HELD_OUT)}; in further splits three "
+        "others."
         f"{besides}", "",
         *table_lines(heads, cells),
     ])  # fmt: skip
