@@ -259,11 +259,10 @@ def price_range(a: RingArrays, s: RingScratch, devices, first, step, values, cod
 
 @compiled
 @no_type_check
-def price_whole(a: RingArrays, s: RingScratch, place: bool) -> tuple[int, float]:
-    """Price the plan in ``device`` and ``present``, which ``place`` finds first, and stream its
-    weights; return a status code and T_max."""
-    if place:
-        presence(a.succ_ptr, a.succ, a.replicated, s.device, s.present)
+def price_whole(a: RingArrays, s: RingScratch) -> tuple[int, float]:
+    """Price the plan in ``device``, whose copies it finds, and stream its weights; return a status
+    code and T_max."""
+    presence(a.succ_ptr, a.succ, a.replicated, s.device, s.present)
     streamed = s.streamed
     for c in range(len(streamed)):
         streamed[c] = 0.0

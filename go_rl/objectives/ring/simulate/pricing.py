@@ -59,7 +59,7 @@ class RingPricer:
         devices = np.ascontiguousarray(devices)
 
         def price(rows: range) -> None:
-            scratch = self._borrow(self._events)
+            scratch = self._borrow()
             price_range(self.arrays, scratch, devices, rows.start, rows.step, values, codes)
             self._idle.append(scratch)
 
@@ -77,24 +77,9 @@ class RingPricer:
 
     def evaluate(self, device: Int16[np.ndarray, "N"]) -> Evaluation:
         """Price one plan in full."""
-        scratch = self._borrow(self._events)
+        scratch = self._borrow()
         scratch.device[:] = device
-        return self._evaluate(scratch, place=True)
-
-    def replicas(self, device: Int16[np.ndarray, "N"]) -> dict[int, tuple[int, ...]]:
-        """Return the ``replicas`` of the plan that `evaluate` prices."""
-        return replicas_of(*self.place(device))
-
-    def evaluate_placed(
-        self, home: Int16[np.ndarray, "N"], present: Int64[np.ndarray, "N"]
-    ) -> Evaluation:
-        """Price one plan whose copies are given as [N] sets of chips."""
-        scratch = self._borrow(int(np.bitwise_count(present)[self.arrays.user].sum()))
-        scratch.device[:], scratch.present[:] = home, present
-        return self._evaluate(scratch, place=False)
-
-    def _evaluate(self, scratch: RingScratch, place: bool) -> Evaluation:
-        code, slowest = price_whole(self.arrays, scratch, place)
+        code, slowest = price_whole(self.arrays, scratch)
         found = (scratch.busy, scratch.traffic, scratch.held, scratch.streamed, scratch.peak)
         busy, traffic, held, streamed, peak = (array.copy() for array in found)
         self._idle.append(scratch)
@@ -113,19 +98,22 @@ class RingPricer:
             detail="" if status.ok else self._explain(status, busy, peak),
         )
 
+    def replicas(self, device: Int16[np.ndarray, "N"]) -> dict[int, tuple[int, ...]]:
+        """Return the ``replicas`` of the plan that `evaluate` prices."""
+        return replicas_of(*self.place(device))
+
     @cached_property
     def _events(self) -> int:
         """Events of any plan whose copies are those of `replicated`."""
         copies = np.where(self.replicated, len(self.arrays.kind), 1)
         return int(copies[self.arrays.user].sum())
 
-    def _borrow(self, events: int) -> RingScratch:
-        """Return scratch that no other thread uses, with room for this many events."""
+    def _borrow(self) -> RingScratch:
+        """Return scratch that no other thread uses."""
         try:
-            scratch = self._idle.pop()
+            return self._idle.pop()
         except IndexError:
-            return ring_scratch(self.arrays, events)
-        return scratch if len(scratch.following) >= events else ring_scratch(self.arrays, events)
+            return ring_scratch(self.arrays, self._events)
 
     def _explain(self, status: Status, busy: np.ndarray, peak: np.ndarray) -> str:
         if status is Status.OUT_OF_MEMORY:
