@@ -9,7 +9,7 @@ are held out judge. Rivals are trained until they stop improving
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from itertools import product
 from typing import Any
@@ -48,8 +48,12 @@ class LastProcessor(Runs):
     @cached_property
     def examples(self) -> ProgramExamples:
         """Those of the data set's last processor."""
-        own = last_device_apart(with_machine_code(super().examples))[1]
-        return ProgramExamples(with_code(own.inputs), own.seconds, own.spread, own.name)
+        return last_device_apart(with_machine_code(super().examples))[1]
+
+    @cached_property
+    def described(self) -> ProgramExamples:
+        """The same, with what rules say of the code, which ours read."""
+        return replace(self.examples, inputs=with_code(self.examples.inputs))
 
 
 @dataclass(frozen=True)
@@ -85,10 +89,11 @@ class ProgramCurves(TableOptions, Experiment):
 
 
 def _cell(
-    runs: Runs, most: int, arm: str, learned: np.ndarray, test: np.ndarray, seed: int
+    runs: LastProcessor, most: int, arm: str, learned: np.ndarray, test: np.ndarray, seed: int
 ) -> Metrics:
-    train, inputs = runs.examples.take(learned), runs.examples.inputs
     kind = OURS.get(arm)
+    examples = runs.described if kind else runs.examples
+    train, inputs = examples.take(learned), examples.inputs
     fitted = kind.fit(train) if kind else fit_rival(arm, runs, train, most, seed)
     known = test[np.isin(inputs.leaves[test], train.inputs.leaves)]
     found = np.full(len(runs.examples.seconds), np.nan)
