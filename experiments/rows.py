@@ -40,10 +40,29 @@ class KeptRows(Generic[R]):
         """Read the rows that are there; see `read_rows`."""
         self.path, self.kind, self.rows = path, kind, read_rows(kind, path)
 
-    def has(self, *key: object) -> bool:
-        """Whether a row with these first fields is there."""
-        rows: list[Any] = list(self.rows)
-        return any(tuple(asdict(row).values())[: len(key)] == key for row in rows)
+    def has(self, *key: object, names: Sequence[str] = ()) -> bool:
+        """Whether a row with these fields is there: the first ones, or those of ``names``."""
+        first = names or _names(self.kind)[: len(key)]
+        return any(tuple(getattr(row, name) for name in first) == key for row in self.rows)
+
+    def fill(
+        self,
+        keys: Iterable[tuple[Any, ...]],
+        make: Callable[..., R | Iterable[R]],
+        names: Sequence[str] = (),
+    ) -> None:
+        """Make the rows of each key that has none; each is kept as soon as it is made.
+
+        Args:
+            keys: values of the first fields, or of those of ``names``.
+            make: returns the row of a key, whose values are its arguments, or yields the rows.
+            names: see `has`.
+        """
+        for key in keys:
+            if not self.has(*key, names=names):
+                made = make(*key)
+                for row in [made] if isinstance(made, self.kind) else made:
+                    self.add(row)
 
     def add(self, row: R) -> None:
         """Print a row, without its curve, and append it; numbers keep all their digits."""

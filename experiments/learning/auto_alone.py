@@ -12,6 +12,7 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass
 from fnmatch import fnmatch
+from itertools import product
 from pathlib import Path
 from unittest import mock
 
@@ -19,7 +20,8 @@ import numpy as np
 
 from experiments.experiment import Experiment, say
 from experiments.page_text import markdown_table
-from experiments.statistics import family_means, geometric_mean, ratio_of
+from experiments.rows import grouped
+from experiments.statistics import geometric_mean, lead, lead_cell, mean_logs
 from go_rl.compare.portfolio import run
 from go_rl.compare.portfolio.portfolio import AUTO_METHOD, CLASSICAL_AUTO
 from go_rl.compare.portfolio.registry import METHODS
@@ -138,26 +140,17 @@ def page(rows: list[Row]) -> str:
 
 def _leads(rows: list[Row]) -> list[str]:
     """Table of the arms of ``auto`` over it, by objective."""
-    values: dict[tuple[str, str], list[float]] = {}
-    for row in rows:
-        if row.method.startswith(AUTO_METHOD) and np.isfinite(row.value):
-            values.setdefault((row.problem, row.method), []).append(np.log(row.value))
-    cells = []
-    for objective in ("ring", "makespan"):
-        for arm in dict.fromkeys(method for _, method in values if method != AUTO_METHOD):
-            logs = [
-                (
-                    zoo_problem(name).family,
-                    float(np.mean(found) - np.mean(values[name, AUTO_METHOD])),
-                )
-                for (name, method), found in values.items()
-                if method == arm
-                and (name, AUTO_METHOD) in values
-                and zoo_problem(name).objective == objective
-            ]
-            if logs:
-                lead = "{:.3f} ({:.3f} to {:.3f})".format(*ratio_of(family_means(logs)))
-                cells.append([objective, arm, str(len(logs)), lead])
+    arms = grouped(
+        (row for row in rows if row.method.startswith(AUTO_METHOD) and np.isfinite(row.value)),
+        lambda row: row.method,
+    )
+    logs = {arm: mean_logs((row.problem, row.value) for row in own) for arm, own in arms.items()}
+    ours, cells = logs.pop(AUTO_METHOD, {}), []
+    for objective, (arm, every) in product(("ring", "makespan"), logs.items()):
+        mine = {p: log for p, log in every.items() if zoo_problem(p).objective == objective}
+        if both := mine.keys() & ours.keys():
+            found = lead(mine, ours, {name: zoo_problem(name).family for name in both})
+            cells.append([objective, arm, str(len(both)), lead_cell(found)])
     return [markdown_table(["objective", "arm", "problems", "over `auto`"], cells)]
 
 
