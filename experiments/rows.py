@@ -61,7 +61,8 @@ class KeptRows(Generic[R]):
         for key in keys:
             if not self.has(*key, names=names):
                 made = make(*key)
-                for row in [made] if isinstance(made, self.kind) else made:
+                rows: Any = made if isinstance(made, Iterable) else [made]
+                for row in rows:
                     self.add(row)
 
     def add(self, row: R) -> None:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import product
 
 import numpy as np
 from jaxtyping import Bool, Float64, Int64
@@ -85,29 +86,27 @@ class KernelFusionSize(Experiment):
         data = load_kernel_data(self.data)
         seconds = plain_seconds(data)
         families = np.array([zoo_entry(name).family for name in data.models])
-        count = operators(data)
+        count, known = operators(data), np.isfinite(seconds)
         run = run_name(str(self.updates), seconds)
         table = kept_of_run(Row, self.path(".csv"), run)
-        done = {row.key for row in table.rows}
         for seed in range(self.splits):
-            held = held_out(families, np.isfinite(seconds), seed)
+            held = held_out(families, known, seed)
+            asked, learned = np.flatnonzero(known & held), np.flatnonzero(known & ~held)
             for variant in self.variants:
-                if (variant, seed) in done:
+                if table.has(run, variant, seed):
                     continue
                 config = KernelTrainConfig(VARIANTS[variant], updates=self.updates, seed=seed)
-                known = np.isfinite(seconds)
-                asked = np.flatnonzero(known & held)
-                learned = data.take(np.flatnonzero(known & ~held))
                 inputs = of_paper if variant.startswith(PAPER) else as_they_are
-                found = predicted(learned, data.kernels.take(asked), config, inputs)
+                found = predicted(data.take(learned), data.kernels.take(asked), config, inputs)
                 error = 100 * np.abs(found / seconds[asked] - 1)
-                for family in sorted(set(families[asked])):
-                    for size, (least, most) in SIZES.items():
-                        own = (families[asked] == family) & (count[asked] >= least)
-                        own &= count[asked] <= (most or np.inf)
-                        if own.any():
-                            mean = float(error[own].mean())
-                            table.add(Row(run, variant, seed, family, size, int(own.sum()), mean))
+                for family, (size, (least, most)) in product(
+                    sorted(set(families[asked])), SIZES.items()
+                ):
+                    own = (families[asked] == family) & (count[asked] >= least)
+                    own &= count[asked] <= (most or np.inf)
+                    if own.any():
+                        mean = float(error[own].mean())
+                        table.add(Row(run, variant, seed, family, size, int(own.sum()), mean))
         self.write_page(page(table.rows, data.name, self.updates))
 
 
@@ -125,11 +124,6 @@ class Row:
     kernels: int
     error: float
     """Mean absolute percentage error."""
-
-    @property
-    def key(self) -> tuple[str, int]:
-        """Key of the network."""
-        return self.variant, self.seed
 
 
 Inputs = Callable[[KernelFeatures], KernelFeatures]

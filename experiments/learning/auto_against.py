@@ -74,7 +74,7 @@ class AutoAgainst(Experiment):
         with TemporaryDirectory() as folder:
             kept.fill(
                 product(named, self.seconds, range(self.seeds)),
-                lambda name, *asked: self._row(named[name], *asked, Path(folder)),
+                lambda name, seconds, seed: self._row(named[name], seconds, seed, Path(folder)),
                 ("problem", "seconds", "seed"),
             )
         self.write_page(page(kept.rows, self.tree))

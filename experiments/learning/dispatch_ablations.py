@@ -26,13 +26,10 @@ from experiments.learning.dispatch_arms import (
     family,
     problems,
 )
-from experiments.learning.dispatch_curves import best_so_far
+from experiments.learning.dispatch_curves import best_so_far, dispatch_plans
 from experiments.rows import read_rows
-from go_rl.costs.models.zoo_problem import priced_problem
-from go_rl.objectives.makespan.workspace import makespan_workspace
 from go_rl.policy.agent import Agent
 from go_rl.policy.config import DispatchPolicyConfig
-from go_rl.policy.dispatch.dispatch_plans import DispatchPlans
 from go_rl.policy.learn.config import DispatchTrainConfig
 from go_rl.policy.learn.problems.curriculum import CACHE
 from go_rl.policy.learn.prototypes.run import pretrain_prototypes
@@ -126,7 +123,7 @@ class DispatchAblations(Experiment):
 
     def _judged(self, agents: dict[tuple[str, int], Agent]) -> Iterator[Row]:
         for cost, problem in product(COSTS if agents else (), problems(self.generated)):
-            plans = DispatchPlans(makespan_workspace(priced_problem(problem, cost)))
+            plans = dispatch_plans(problem, cost)
             for (arm, seed), agent in agents.items():
                 curve = best_so_far(plans, preferred(agent, plans)[: max(COUNTS)])
                 best = best_of_first(curve)

@@ -10,22 +10,24 @@ but cannot make.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import chain, product
 
 import numpy as np
 from jaxtyping import Float64
 
-from experiments.experiment import Experiment, say
-from experiments.learning.dispatch_curves import DispatchPolicies, best_so_far, composed_curve
+from experiments.experiment import Experiment
+from experiments.learning.dispatch_curves import (
+    DispatchPolicies,
+    best_so_far,
+    composed_curve,
+    dispatch_plans,
+)
 from experiments.page_text import table_lines
 from experiments.statistics import lead, lead_cell, mean_logs
 from go_rl.core import DECISIONS, Budget
-from go_rl.costs.models.zoo_problem import priced_problem
 from go_rl.graphs.zoo.index import generated_name
 from go_rl.graphs.zoo.problems import ZooProblem
-from go_rl.objectives.makespan.workspace import makespan_workspace
 from go_rl.policy.dispatch.dispatch_plans import DispatchPlans
 from go_rl.policy.dispatch.dispatch_search import DispatchSearch
 from go_rl.policy.learn.prototypes.problems import PrototypeProblem
@@ -71,32 +73,23 @@ class DispatchArms(DispatchPolicies, Experiment):
     def run(self) -> None:
         """Make the missing rows, then the page."""
         kept = self.kept_rows(Row)
-        done = {(row.problem, row.arm, row.seed) for row in kept.rows}
-        for number, (cost, problem) in enumerate(product(COSTS, problems(self.generated))):
-            for row in self.rows(problem, cost, done):
-                kept.add(row)
-            say(number, f"{problem.name}.{cost}")
+        named = {
+            f"{p.name}.{cost}": (p, cost) for cost, p in product(COSTS, problems(self.generated))
+        }
+        arms = [*product(("policy", "fixed order", "blind"), range(len(self.weights)))]
+        arms += [("composed", 0), ("search", 0)]
+        arms += [("zoo alone", 0)] * (self.zoo_weights is not None)
+        arms += product(("untrained", "random encoder"), range(self.seeds))
+        kept.fill(
+            ((name, *arm) for name in named for arm in arms),
+            lambda name, arm, seed: self._row(name, *named[name], arm, seed),
+            ("problem", "arm", "seed"),
+        )
         self.write_page(page(kept.rows))
 
-    def rows(
-        self, problem: ZooProblem, cost: str, done: set[tuple[str, str, int]]
-    ) -> Iterator[Row]:
-        """Yield the rows of a problem that are missing."""
-        name = f"{problem.name}.{cost}"
-        trained = range(len(self.weights))
-        wanted = [(arm, s) for arm in ("policy", "fixed order", "blind") for s in trained]
-        wanted += [("composed", 0), ("search", 0)]
-        wanted += [("zoo alone", 0)] * (self.zoo_weights is not None)
-        wanted += [(arm, s) for arm in ("untrained", "random encoder") for s in range(self.seeds)]
-        missing = [each for each in wanted if (name, *each) not in done]
-        if not missing:
-            return
-        priced = priced_problem(problem, cost)
-        plans = DispatchPlans(makespan_workspace(priced))
-        for arm, seed in missing:
-            yield Row(
-                name, family(problem), arm, seed, *best_of_first(self._best(arm, seed, plans))
-            )
+    def _row(self, name: str, problem: ZooProblem, cost: str, arm: str, seed: int) -> Row:
+        best = self._best(arm, seed, dispatch_plans(problem, cost))
+        return Row(name, family(problem), arm, seed, *best_of_first(best))
 
     def _best(self, arm: str, seed: int, plans: DispatchPlans) -> Float64[np.ndarray, "S"]:
         """Best seconds after each plan of an arm; *search* has its last alone."""

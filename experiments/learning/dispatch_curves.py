@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 import numpy as np
 from jaxtyping import Float32, Float64
 
 from go_rl.core import Budget
+from go_rl.costs.models.zoo_problem import priced_problem
+from go_rl.graphs.zoo.problems import ZooProblem
 from go_rl.objectives.makespan.methods.composed import Composed
+from go_rl.objectives.makespan.workspace import makespan_workspace
 from go_rl.policy.agent import Agent
 from go_rl.policy.controls import controlled
 from go_rl.policy.dispatch.dispatch_plans import DispatchPlans
@@ -47,6 +50,12 @@ class DispatchPolicies:
         agent = self.agents[0 if arm == "random encoder" else seed]
         weights = preferred(controlled(agent, CONTROLS.get(arm), seed), plans)
         return best_so_far(plans, weights[:count])
+
+
+@lru_cache(maxsize=1)
+def dispatch_plans(problem: ZooProblem, cost: str) -> DispatchPlans:
+    """Return the plans of a problem by prices; those of the last one are kept."""
+    return DispatchPlans(makespan_workspace(priced_problem(problem, cost)))
 
 
 def best_so_far(

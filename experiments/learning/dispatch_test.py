@@ -17,7 +17,7 @@ The best known plan of a problem is the best of all arms, of the zoo's frozen pl
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatch
 from functools import cached_property
@@ -26,20 +26,18 @@ from itertools import product
 import numpy as np
 from jaxtyping import Float64
 
-from experiments.experiment import RESULTS, Experiment, say
+from experiments.experiment import RESULTS, Experiment, timed
 from experiments.learning import auto_alone
-from experiments.learning.dispatch_curves import DispatchPolicies, composed_curve
+from experiments.learning.dispatch_curves import DispatchPolicies, composed_curve, dispatch_plans
 from experiments.page_text import markdown_table
 from experiments.rows import grouped, read_rows
 from experiments.statistics import lead, lead_cell, mean_logs
 from go_rl.compare.portfolio.registry import METHODS
 from go_rl.core import DECISIONS, Budget, Objective, Plan
-from go_rl.costs.models.zoo_problem import priced_problem
 from go_rl.graphs.zoo.best_known import best_entries
 from go_rl.graphs.zoo.index import zoo_entry
 from go_rl.graphs.zoo.problems import ZooProblem, zoo_problems
 from go_rl.objectives.common.cross_entropy import CrossEntropy
-from go_rl.objectives.makespan.workspace import makespan_workspace
 from go_rl.policy.dispatch.dispatch_plans import DispatchPlans
 from go_rl.policy.dispatch.dispatch_search import DispatchSearch
 from go_rl.policy.learn.prototypes.forms import untrained_heads
@@ -99,40 +97,37 @@ class DispatchTest(DispatchPolicies, Experiment):
     def run(self) -> None:
         """Make the missing rows, then the page."""
         kept = self.kept_rows(Row)
-        for number, (name, named, cost) in enumerate(problems(self.most_nodes)):
-            if any(fnmatch(name, pattern) for pattern in self.only):
-                for row in self._rows(name, named, cost, kept.rows):
-                    kept.add(row)
-                say(number, name)
+        named = {name: (problem, cost) for name, problem, cost in problems(self.most_nodes)
+                 if any(fnmatch(name, pattern) for pattern in self.only)}  # fmt: skip
+        kept.fill(
+            ((name, *arm) for name in named for arm in self._arms),
+            lambda name, arm, seed: self._row(name, *named[name], arm, seed, kept.rows),
+            ("problem", "arm", "seed"),
+        )
         self.write_page(page(kept.rows, self))
 
-    def _rows(self, name: str, named: ZooProblem, cost: str, known: list[Row]) -> Iterator[Row]:
-        """Yield the rows of a problem that are missing; *fine-tuned* comes after *from scratch*."""
-        done = {(row.arm, row.seed) for row in known if row.problem == name}
-        missing = [each for each in self._arms if each not in done]
-        if not missing:
-            return
-        plans = DispatchPlans(makespan_workspace(priced_problem(named, cost)))
-        for arm, seed in missing:
-            began = time.process_time()
-            curve = self._curve(arm, seed, plans)
-            spent = time.process_time() - began
-            best = {f"best_{k}": float(curve[k - 1]) if k <= len(curve) else np.nan for k in COUNTS}
-            caught = 0
-            if arm == "fine-tuned":
-                key = (name, "from scratch", seed)
-                aim = next(r.best_200 for r in known if (r.problem, r.arm, r.seed) == key)
-                there = np.flatnonzero(curve <= aim * (1 + 1e-9))
-                caught = int(there[0]) + 1 if len(there) else 0
-            yield Row(
-                name, named.family, arm, seed, **best, to_scratch=caught,
-                processor_seconds=round(spent, 2),
-            )  # fmt: skip
+    def _row(
+        self, name: str, named: ZooProblem, cost: str, arm: str, seed: int, known: list[Row]
+    ) -> Row:
+        """Make a row; *fine-tuned* comes after *from scratch*, which is ``known`` then."""
+        plans = dispatch_plans(named, cost)
+        curve, spent = timed(lambda: self._curve(arm, seed, plans), time.process_time)
+        best = {f"best_{k}": float(curve[k - 1]) if k <= len(curve) else np.nan for k in COUNTS}
+        caught = 0
+        if arm == "fine-tuned":
+            key = (name, "from scratch", seed)
+            aim = next(r.best_200 for r in known if (r.problem, r.arm, r.seed) == key)
+            there = np.flatnonzero(curve <= aim * (1 + 1e-9))
+            caught = int(there[0]) + 1 if len(there) else 0
+        return Row(
+            name, named.family, arm, seed, **best, to_scratch=caught,
+            processor_seconds=round(spent, 2),
+        )  # fmt: skip
 
     @cached_property
     def _arms(self) -> list[tuple[str, int]]:
         trained = [(arm, seed) for seed in range(len(self.weights)) for arm in ("policy", "blind")]
-        drawn = [(arm, seed) for arm in DRAWN for seed in range(self.seeds)]
+        drawn = product(DRAWN, range(self.seeds))
         return [*trained, ("fixed order", 0), ("composed", 0), *drawn]
 
     def _curve(self, arm: str, seed: int, plans: DispatchPlans) -> Float64[np.ndarray, "S"]:

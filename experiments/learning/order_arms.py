@@ -19,20 +19,21 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fnmatch import fnmatch
-from functools import cached_property
+from functools import cached_property, lru_cache
+from itertools import product
 from pathlib import Path
 from unittest import mock
 
 import numpy as np
 
-from experiments.experiment import Experiment, say
+from experiments.experiment import Experiment
 from experiments.learning.dispatch_arms import FIRST_SEED, family
 from experiments.page_text import table_lines
 from experiments.rows import grouped
 from experiments.statistics import lead, lead_cell, mean_logs
 from go_rl.compare.portfolio.portfolio import compile_methods
 from go_rl.compare.portfolio.registry import METHODS
-from go_rl.core import Budget, Objective, Optimizer, Plan
+from go_rl.core import Budget, Objective, Optimizer, Problem
 from go_rl.costs.models.zoo_problem import priced_problem
 from go_rl.graphs.zoo.index import generated_name, generated_seed, zoo_entry
 from go_rl.graphs.zoo.problems import Part, ZooProblem, zoo_problems
@@ -90,12 +91,16 @@ class OrderArms(Experiment):
     def run(self) -> None:
         """Make the missing rows, then the page."""
         kept = self.kept_rows(Row)
-        done = {(row.problem, row.arm, row.seed) for row in kept.rows}
         compile_methods(Objective.RING)
-        for number, problem in enumerate(self._problems()):
-            for row in self.rows(problem, done):
-                kept.add(row)
-            say(number, problem.name)
+        named = {problem.name: problem for problem in self._problems()}
+        arms = [*product(("policy", "untrained", *CONTROLS), range(self.seeds))]
+        timed = [(f"{name}, seconds", 0) for name in TIMED]
+        kept.fill(
+            ((name, *arm) for name, ring in named.items()
+             for arm in arms + timed * (generated_seed(ring.graph) is None)),
+            lambda name, arm, seed: self._rows(named[name], arm, seed),
+            ("problem", "arm", "seed"),
+        )  # fmt: skip
         self.write_page(page(kept.rows, self))
 
     def _problems(self) -> Iterator[ZooProblem]:
@@ -108,27 +113,20 @@ class OrderArms(Experiment):
             name = generated_name(FIRST_SEED + i, inference=True)
             yield ZooProblem(name, hardware[i // 10 % len(hardware)], "ring", ("placement",))
 
-    def rows(self, named: ZooProblem, done: set[tuple[str, str, int]]) -> Iterator[Row]:
-        """Yield the rows of a ring that are missing."""
-        kind = family(named)
-        arms = ("policy", "untrained", *CONTROLS)
-        wanted = [(arm, seed) for arm in arms for seed in range(self.seeds)]
-        timed = TIMED if generated_seed(named.graph) is None else ()
-        wanted += [(f"{name}, seconds", 0) for name in timed]
-        missing = [each for each in wanted if (named.name, *each) not in done]
-        problem = priced_problem(named) if missing else None
-        for arm, seed in missing:
-            assert problem is not None
-            if arm.endswith(", seconds"):
-                made = METHODS[Objective.RING][arm.partition(",")[0]]()
-                with mock.patch.object(time, "perf_counter", time.process_time):
-                    plan = made.optimize(problem, Budget(seconds=self.seconds), seed)
-                yield Row(named.name, kind, arm, seed, self.seconds, _value(plan))
-                continue
-            plan = self._optimizer(arm, seed).optimize(problem, Budget(samples=max(COUNTS)), seed)
-            for count in COUNTS:
-                best = min((p.seconds for p in plan.curve if p.samples <= count), default=np.inf)
-                yield Row(named.name, kind, arm, seed, count, best)
+    def _rows(self, named: ZooProblem, arm: str, seed: int) -> Iterator[Row]:
+        """Yield the rows of an arm on a ring."""
+        kind, problem = family(named), _priced(named)
+        if arm.endswith(", seconds"):
+            made = METHODS[Objective.RING][arm.partition(",")[0]]()
+            with mock.patch.object(time, "perf_counter", time.process_time):
+                plan = made.optimize(problem, Budget(seconds=self.seconds), seed)
+            value = plan.value if plan.evaluation.status.ok else np.inf
+            yield Row(named.name, kind, arm, seed, self.seconds, value)
+            return
+        plan = self._optimizer(arm, seed).optimize(problem, Budget(samples=max(COUNTS)), seed)
+        for count in COUNTS:
+            best = min((p.seconds for p in plan.curve if p.samples <= count), default=np.inf)
+            yield Row(named.name, kind, arm, seed, count, best)
 
     def _optimizer(self, arm: str, seed: int) -> Optimizer:
         if arm == "untrained":
@@ -141,8 +139,9 @@ class OrderArms(Experiment):
         return [load_weights(weights).agent for weights in self.weights]
 
 
-def _value(plan: Plan) -> float:
-    return plan.value if plan.evaluation.status.ok else np.inf
+@lru_cache(maxsize=1)
+def _priced(named: ZooProblem) -> Problem:
+    return priced_problem(named)
 
 
 def page(rows: list[Row], options: OrderArms) -> str:

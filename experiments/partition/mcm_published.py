@@ -9,7 +9,7 @@ have no part in choosing weights. Seed i takes the i-th weights.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from pathlib import Path
@@ -19,11 +19,17 @@ import numpy as np
 
 from experiments.experiment import Experiment, say
 from experiments.page_text import markdown_table
-from experiments.partition.catch_up import catch_up_table, reach_rows, runs_of
+from go_rl.compare.benchmark.comparison import (
+    Axis,
+    change_points,
+    samples_to_reach,
+    throughput_curve,
+)
 from go_rl.compare.benchmark.config import THRESHOLDS
 from go_rl.compare.benchmark.evaluate import Comparison, EvaluateConfig, evaluate
 from go_rl.compare.benchmark.methods import learned_methods
-from go_rl.compare.benchmark.summary import summarise
+from go_rl.compare.benchmark.run_store import Run
+from go_rl.compare.benchmark.summary import by_method, settings, summarise
 from go_rl.core import Budget, Objective, Optimizer, Plan, Problem
 from go_rl.objectives.methods import Annealing, RandomSearch
 from go_rl.policy.agent import Agent, new_agent
@@ -53,6 +59,8 @@ PAPER = {
     "finetuned": "171 / 503 / 1362",
 }
 """Samples in the paper until 1.6 / 1.7 / 1.8, mean of its 16 graphs."""
+CATCH_UP = ("method", "runs that reach it", "samples, median", "seconds, median",
+            "scratch: samples", "scratch: seconds")  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -169,3 +177,57 @@ def _by_graph(comparison: Comparison, options: McmPublished) -> list[list[str]]:
             cells.append(f"{np.exp(np.mean(np.log(found))):.3f}")
         rows.append([method, *cells])
     return rows
+
+
+def reach_value(run: Run, value: float, axis: Axis = "samples") -> float | None:
+    """Return the samples or seconds after which a run is as good as ``value``; None: never."""
+    for samples, seconds, reached in run.curve:
+        if reached <= value * (1 + 1e-9):
+            return float(samples) if axis == "samples" else seconds
+    return None
+
+
+def runs_of(comparison: Comparison, method: str) -> list[Run]:
+    """Return the runs of a method in the one setting."""
+    (setting,) = settings(comparison)
+    return by_method(comparison, setting).get(method, [])
+
+
+def reach_rows(comparison: Comparison, limits: Sequence[float]) -> list[list[str]]:
+    """Return a line for each method: samples until its mean curve reaches each limit."""
+    reached = []
+    for method in comparison.methods:
+        found = runs_of(comparison, method)
+        reach = samples_to_reach(throughput_curve(found, change_points(found)), limits)
+        reached.append([method, *("never" if x is None else f"{x:.0f}" for x in reach)])
+    return reached
+
+
+def catch_up_table(comparison: Comparison, final: str) -> str:
+    """Return the table of how soon every method is as good as ``final`` at its end."""
+    later = [
+        _catch_up(comparison, method, final)
+        for method in comparison.methods
+        if method not in (final, "greedy")
+    ]
+    return markdown_table(CATCH_UP, later)
+
+
+def _catch_up(comparison: Comparison, method: str, last: str) -> list[str]:
+    """One line: how soon a method is as good as the learner from scratch at its end."""
+    final = {(r.problem, r.seed): r for r in runs_of(comparison, last) if r.value is not None}
+    samples, seconds, total = [], [], 0
+    for run in runs_of(comparison, method):
+        rival = final.get((run.problem, run.seed))
+        if rival is None or rival.value is None:
+            continue
+        total += 1
+        at = reach_value(run, rival.value)
+        when = reach_value(run, rival.value, "seconds")
+        if at is not None and when is not None:
+            samples.append(at)
+            seconds.append(when)
+    own = [reach_value(r, r.value or 0.0) or 0.0 for r in final.values()]
+    when = [reach_value(r, r.value or 0.0, "seconds") or 0.0 for r in final.values()]
+    middle = [f"{np.median(x):.4g}" if x else "–" for x in (samples, seconds, own, when)]
+    return [method, f"{len(samples)} of {total}", *middle]

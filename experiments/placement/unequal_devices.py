@@ -13,7 +13,7 @@ from itertools import product
 
 import numpy as np
 
-from experiments.experiment import Experiment, say
+from experiments.experiment import Experiment
 from experiments.page_text import table_lines
 from experiments.statistics import geometric_mean
 from go_rl.compare.portfolio.portfolio import run
@@ -50,11 +50,7 @@ class UnequalDevices(Experiment):
     def run(self) -> None:
         """Make the missing rows, then the page."""
         kept = self.kept_rows(Row)
-        for number, (graph, hardware) in enumerate(product(GRAPHS, SYSTEMS)):
-            if not kept.has(graph, hardware):
-                for row in self.rows(graph, hardware):
-                    kept.add(row)
-                say(number, f"{graph} {hardware}")
+        kept.fill(product(GRAPHS, SYSTEMS), self.rows)
         self.write_page(page(kept.rows))
 
     def rows(self, graph: str, hardware: str) -> Iterator[Row]:

@@ -13,6 +13,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from experiments.readers.foreign_transformers import transformer
 from experiments.readers.torch_networks import NETWORKS as COUNTED
 
 WIDTH, HEADS, LAYERS, WORDS, LENGTH, SIDE = 64, 4, 3, 200, 16, 64
@@ -86,12 +87,7 @@ def _plain(model: Any, *names: str) -> Any:
 
 def _language(family: str, head: str, *arguments: Any, **settings: Any) -> Exported:
     """A model of transformers, of the inputs by name that the arguments are: pairs."""
-    import transformers
-
-    configuration = getattr(transformers, f"{family}Config")(
-        **settings, attn_implementation="eager"
-    )
-    model = getattr(transformers, f"{family}{head}")(configuration)
+    model = transformer(family, head, **settings)
     names, tensors = zip(*((name, make()) for name, make in arguments), strict=True)
     return Exported(_plain(model, *names), tensors)
 
@@ -99,20 +95,16 @@ def _language(family: str, head: str, *arguments: Any, **settings: Any) -> Expor
 def _with_cache(family: str, **settings: Any) -> Exported:
     """A language model that reads and extends its keys and values, a token a run."""
     import torch
-    import transformers
     from transformers.cache_utils import DynamicCache
 
-    configuration = getattr(transformers, f"{family}Config")(
-        **settings, attn_implementation="eager"
-    )
-    model = getattr(transformers, f"{family}ForCausalLM" if family != "GPT2" else "GPT2LMHeadModel")
+    head = "LMHeadModel" if family == "GPT2" else "ForCausalLM"
 
     class Cached(torch.nn.Module):
         """Tokens, then keys and values of each layer."""
 
         def __init__(self) -> None:
             super().__init__()
-            self.model = model(configuration)
+            self.model = transformer(family, head, **settings)
 
         def forward(self, words: Any, *past: Any) -> Any:
             cache = DynamicCache(zip(past[::2], past[1::2], strict=True))
@@ -221,10 +213,7 @@ def _sound(*shape: int) -> Callable[[], Any]:
 def _whisper(part: str) -> Exported:
     given = [("input_features", _sound(2, 80, 100)), DECODER]
     if part == "encoder":
-        import transformers
-
-        settings: dict[str, Any] = {**SPEECH, "attn_implementation": "eager"}
-        model = transformers.WhisperModel(transformers.WhisperConfig(**settings)).encoder
+        model = transformer("Whisper", **SPEECH).encoder
         return Exported(_plain(model, "input_features"), (given[0][1](),))
     return _language("Whisper", "ForConditionalGeneration", *given, **SPEECH)
 

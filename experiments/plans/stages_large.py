@@ -70,12 +70,13 @@ class StagesLarge(Experiment):
             _make(MODELS[self.make], self.out)
             return
         kept = self.kept_rows(LargeRow)
-        for name in MODELS:
-            if not kept.has(name):
-                with TemporaryDirectory() as folder:
-                    self.in_own_process("--make", name, "--out", folder)
-                    kept.add(_measured(name, Path(folder)))
+        kept.fill(((name,) for name in MODELS), self._row)
         self.write_page(_page(kept.rows))
+
+    def _row(self, name: str) -> LargeRow:
+        with TemporaryDirectory() as folder:
+            self.in_own_process("--make", name, "--out", folder)
+            return _measured(name, Path(folder))
 
 
 def _make(write: Callable[[Path], None], folder: Path) -> None:

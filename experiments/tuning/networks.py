@@ -22,6 +22,11 @@ from go_rl.graphs.zoo.models.building import flax_model, floats
 TUNABLE = ("conv2d", "depthwise_conv2d", "matmul")
 LEAST_FLOPS = 1e6
 """Operators with fewer are launches rather than programs."""
+FIRES = (
+    (16, True), (16, False), (32, True), (32, False), (48, True), (48, False), (64, False),
+    (64, False),
+)  # fmt: skip
+"""Channels of a squeeze layer of SqueezeNet, and whether the image is pooled before it."""
 
 
 class SqueezeNet(nn.Module):
@@ -30,10 +35,7 @@ class SqueezeNet(nn.Module):
     @nn.compact
     def __call__(self, x: Any) -> Any:
         x = nn.relu(nn.Conv(64, (3, 3), (2, 2), padding="VALID")(x))
-        for squeeze, pooled in (
-            (16, True), (16, False), (32, True), (32, False),
-            (48, True), (48, False), (64, False), (64, False),
-        ):  # fmt: skip
+        for squeeze, pooled in FIRES:
             x = nn.max_pool(x, (3, 3), (2, 2)) if pooled else x
             x = nn.relu(nn.Conv(squeeze, (1, 1))(x))
             wide = (nn.relu(nn.Conv(4 * squeeze, (side, side))(x)) for side in (1, 3))

@@ -115,17 +115,13 @@ class TransferOutcome:
 
 
 def outcome(
-    pools: TunedPools,
-    plan: TransferPlan,
-    arm: str,
-    rng: np.random.Generator,
-    temperature: float = TEMPERATURE,
+    pools: TunedPools, plan: TransferPlan, arm: str, rng: np.random.Generator
 ) -> TransferOutcome:
     """Return what a network has when its heavy operators are tuned and the others reuse, by an arm
     of `ARMS`."""
     heavy = pools.heavy(plan.share)
     tried = {k: _tried(pools, k, plan.tried, arm, rng) for k in heavy}
-    order = _order_of(arm, pools, tried, rng, temperature)
+    order = _order_of(arm, pools, tried, rng)
     rest = [k for k in range(len(pools.seconds)) if k not in tried]
     chosen = tried | {k: order(k)[: max(plan.measured, 1)] for k in rest}
     timed = chosen if plan.measured else tried
@@ -156,11 +152,10 @@ def _order_of(
     pools: TunedPools,
     tried: Mapping[int, Int64[np.ndarray, "J"]],
     rng: np.random.Generator,
-    temperature: float,
 ) -> Order:
     if arm == ATTENTION:
         memory = memory_of(pools, tried)
-        return lambda k: np.argsort(-memory.throughputs(pools.states[k], temperature))
+        return lambda k: np.argsort(-memory.throughputs(pools.states[k], TEMPERATURE))
     if arm == OWN:
         return pools.order
     if arm in UNGUIDED:

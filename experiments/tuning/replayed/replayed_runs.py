@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
@@ -60,12 +60,8 @@ def record_path(
 ) -> list[Trial]:
     """Return the trials of one operator, until it is finished, by ``batch``, ``patience`` and
     ``seed`` of a configuration."""
-    alone = PoolSet(
-        pools.network, pools.target, pools.peak_flops, (pools.pools[operator],), pools.provenance
-    )
-    whole = SlotConfig(
-        seconds=ALWAYS, batch=config.batch, patience=config.patience, seed=config.seed, slot=ALWAYS
-    )
+    alone = replace(pools, pools=(pools.pools[operator],))
+    whole = replace(config, seconds=ALWAYS, slot=ALWAYS)
     journal, count = MemoryJournal(), len(pools.pools)
     seeded = config.seed * count + operator  # as `tune_operators` seeds it
     tune_operators(
