@@ -60,7 +60,6 @@ class RivalRun(TrainRun):
         return "training of a rival"
 
     def check(self) -> None:
-        """See `TrainRun`."""
         if self.batch not in SIZES:
             self.refuse(f"batch must be one of {', '.join(map(str, SIZES))}, not {self.batch}")
         if self.loss not in LOSSES:
@@ -121,7 +120,6 @@ class GroupedSource:
         self.drawn = 0
 
     def draw(self, rng: np.random.Generator) -> LabelledBatch:
-        """See `go_rl.costs.learning.training.BatchSource`."""
         number = int(rng.choice(len(self._chance), p=self._chance))
         members = self._programs.groups[number]
         size = _size_within(len(members), self._largest)
@@ -189,7 +187,6 @@ class NetworkRival(SavedNetwork):
         return cls(sizes, params, scale, run, transform.to_json(), source.drawn)
 
     def predict(self, inputs: ProgramInputs) -> Float64[np.ndarray, "P"]:
-        """See `Predictor`."""
         if not inputs.num_programs:
             return np.zeros(0)
         programs = self.batched(inputs, self.scale, self.sizes)
