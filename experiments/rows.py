@@ -10,35 +10,38 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import asdict, fields
 from pathlib import Path
-from typing import Any, Generic, Protocol, TypeVar, get_type_hints
+from typing import Any, Generic, TypeVar, get_type_hints
 
 import numpy as np
 
 from experiments.page_text import Column, markdown_table, shown
 from go_rl.core import ReadError, TrainingError
 
-
-class OfRun(Protocol):
-    """A row with the key of its run."""
-
-    @property
-    def run(self) -> str:
-        """See `run_name`."""
-        ...
-
-
 R = TypeVar("R")
 K = TypeVar("K")
-Run = TypeVar("Run", bound=OfRun)
 TRUTH = {"True": True, "False": False}
 
 
 class KeptRows(Generic[R]):
     """Rows in a file that grows row by row, so that a script goes on where it stopped."""
 
-    def __init__(self, kind: type[R], path: Path) -> None:
-        """Read the rows that are there; see `read_rows`."""
+    def __init__(self, kind: type[R], path: Path, run: str = "") -> None:
+        """Read the rows that are there; see `read_rows`.
+
+        Args:
+            kind: of the rows.
+            path: of the file.
+            run: key (`run_name`) that the field ``run`` of every row must have; "": any.
+
+        Raises:
+            TrainingError: rows are of another run.
+        """
         self.path, self.kind, self.rows = path, kind, read_rows(kind, path)
+        if run and not all(getattr(row, "run", "") == run for row in self.rows):
+            raise TrainingError(
+                f"{path}: has rows of other data, another seed or other training; move the file "
+                "away"
+            )
 
     def has(self, *key: object, names: Sequence[str] = ()) -> bool:
         """Whether a row with these fields is there: the first ones, or those of ``names``."""
@@ -147,21 +150,6 @@ def run_name(words: str, *data: np.ndarray) -> str:
     return hashlib.sha256(
         b"".join([words.encode(), *(each.tobytes() for each in data)])
     ).hexdigest()[:12]
-
-
-def kept_of_run(kind: type[Run], path: Path, run: str) -> KeptRows[Run]:
-    """Return the rows of a file, all of which must be of one run; none where there is no file.
-
-    Raises:
-        ReadError: see `read_rows`.
-        TrainingError: rows are of another run.
-    """
-    kept = KeptRows(kind, path)
-    if any(row.run != run for row in kept.rows):
-        raise TrainingError(
-            f"{path}: has rows of other data, another seed or other training; move the file away"
-        )
-    return kept
 
 
 def _names(kind: type[Any]) -> list[str]:

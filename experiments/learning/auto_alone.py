@@ -13,7 +13,7 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fnmatch import fnmatch
-from functools import cached_property, lru_cache
+from functools import cached_property
 from itertools import product
 from pathlib import Path
 from unittest import mock
@@ -21,6 +21,7 @@ from unittest import mock
 import numpy as np
 
 from experiments.experiment import Experiment
+from experiments.learning.dispatch_curves import last_priced
 from experiments.page_text import markdown_table
 from experiments.rows import grouped
 from experiments.statistics import geometric_mean, lead, lead_cell, mean_logs
@@ -28,7 +29,6 @@ from go_rl.compare.portfolio import run
 from go_rl.compare.portfolio.portfolio import AUTO_METHOD, CLASSICAL_AUTO
 from go_rl.compare.portfolio.registry import METHODS
 from go_rl.core import Budget, Objective, Problem
-from go_rl.costs.models.zoo_problem import priced_problem
 from go_rl.graphs.zoo.index import zoo_entry
 from go_rl.graphs.zoo.problems import Part, zoo_problem, zoo_problems
 from go_rl.objectives.kits import KITS
@@ -110,13 +110,8 @@ class AutoAlone(Experiment):
     def _row(self, problem: str, method: str, seconds: float, seed: int) -> Row:
         budget = Budget(seconds=seconds / (1 if method.startswith(AUTO_METHOD) else SHARE))
         word, agent = method.partition(",")[0], self._agents.get(method)
-        value = planned_value(_priced(problem), word, agent, seed, budget)
+        value = planned_value(last_priced(zoo_problem(problem)), word, agent, seed, budget)
         return Row(problem, method, seconds, seed, value)
-
-
-@lru_cache(maxsize=1)
-def _priced(name: str) -> Problem:
-    return priced_problem(zoo_problem(name))
 
 
 def planned_value(problem: Problem, method: str, agent: object, seed: int, budget: Budget) -> float:

@@ -9,7 +9,7 @@ from functools import cached_property, lru_cache
 import numpy as np
 from jaxtyping import Float32, Float64
 
-from go_rl.core import Budget
+from go_rl.core import Budget, Problem
 from go_rl.costs.models.zoo_problem import priced_problem
 from go_rl.graphs.zoo.problems import ZooProblem
 from go_rl.objectives.makespan.methods.composed import Composed
@@ -50,6 +50,12 @@ class DispatchPolicies:
         agent = self.agents[0 if arm == "random encoder" else seed]
         weights = preferred(controlled(agent, CONTROLS.get(arm), seed), plans)
         return best_so_far(plans, weights[:count])
+
+
+@lru_cache(maxsize=1)
+def last_priced(problem: ZooProblem) -> Problem:
+    """Return a problem with the prices of its kind; the last one is kept."""
+    return priced_problem(problem)
 
 
 @lru_cache(maxsize=1)

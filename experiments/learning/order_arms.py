@@ -19,7 +19,7 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fnmatch import fnmatch
-from functools import cached_property, lru_cache
+from functools import cached_property
 from itertools import product
 from pathlib import Path
 from unittest import mock
@@ -28,13 +28,13 @@ import numpy as np
 
 from experiments.experiment import Experiment
 from experiments.learning.dispatch_arms import FIRST_SEED, family
+from experiments.learning.dispatch_curves import last_priced
 from experiments.page_text import table_lines
 from experiments.rows import grouped
 from experiments.statistics import lead, lead_cell, mean_logs
 from go_rl.compare.portfolio.portfolio import compile_methods
 from go_rl.compare.portfolio.registry import METHODS
-from go_rl.core import Budget, Objective, Optimizer, Problem
-from go_rl.costs.models.zoo_problem import priced_problem
+from go_rl.core import Budget, Objective, Optimizer
 from go_rl.graphs.zoo.index import generated_name, generated_seed, zoo_entry
 from go_rl.graphs.zoo.problems import Part, ZooProblem, zoo_problems
 from go_rl.objectives.ring.methods.order_search import OrderSearch
@@ -115,7 +115,7 @@ class OrderArms(Experiment):
 
     def _rows(self, named: ZooProblem, arm: str, seed: int) -> Iterator[Row]:
         """Yield the rows of an arm on a ring."""
-        kind, problem = family(named), _priced(named)
+        kind, problem = family(named), last_priced(named)
         if arm.endswith(", seconds"):
             made = METHODS[Objective.RING][arm.partition(",")[0]]()
             with mock.patch.object(time, "perf_counter", time.process_time):
@@ -137,11 +137,6 @@ class OrderArms(Experiment):
     @cached_property
     def _agents(self) -> list[Agent]:
         return [load_weights(weights).agent for weights in self.weights]
-
-
-@lru_cache(maxsize=1)
-def _priced(named: ZooProblem) -> Problem:
-    return priced_problem(named)
 
 
 def page(rows: list[Row], options: OrderArms) -> str:

@@ -18,13 +18,8 @@ from typing import Literal
 import numpy as np
 
 from experiments.experiment import Experiment, say
-from experiments.page_text import markdown_table
-from go_rl.compare.benchmark.comparison import (
-    Axis,
-    change_points,
-    samples_to_reach,
-    throughput_curve,
-)
+from experiments.page_text import NOTHING, markdown_table
+from go_rl.compare.benchmark.comparison import change_points, samples_to_reach, throughput_curve
 from go_rl.compare.benchmark.config import THRESHOLDS
 from go_rl.compare.benchmark.evaluate import Comparison, EvaluateConfig, evaluate
 from go_rl.compare.benchmark.methods import learned_methods
@@ -179,12 +174,12 @@ def _by_graph(comparison: Comparison, options: McmPublished) -> list[list[str]]:
     return rows
 
 
-def reach_value(run: Run, value: float, axis: Axis = "samples") -> float | None:
-    """Return the samples or seconds after which a run is as good as ``value``; None: never."""
-    for samples, seconds, reached in run.curve:
-        if reached <= value * (1 + 1e-9):
-            return float(samples) if axis == "samples" else seconds
-    return None
+def reached(run: Run, value: float) -> tuple[float, float]:
+    """Return the samples and seconds after which a run is as good as ``value``; NaN: never."""
+    for samples, seconds, best in run.curve:
+        if best <= value * (1 + 1e-9):
+            return float(samples), seconds
+    return np.nan, np.nan
 
 
 def runs_of(comparison: Comparison, method: str) -> list[Run]:
@@ -195,12 +190,12 @@ def runs_of(comparison: Comparison, method: str) -> list[Run]:
 
 def reach_rows(comparison: Comparison, limits: Sequence[float]) -> list[list[str]]:
     """Return a line for each method: samples until its mean curve reaches each limit."""
-    reached = []
+    lines = []
     for method in comparison.methods:
         found = runs_of(comparison, method)
         reach = samples_to_reach(throughput_curve(found, change_points(found)), limits)
-        reached.append([method, *("never" if x is None else f"{x:.0f}" for x in reach)])
-    return reached
+        lines.append([method, *("never" if x is None else f"{x:.0f}" for x in reach)])
+    return lines
 
 
 def catch_up_table(comparison: Comparison, final: str) -> str:
@@ -215,19 +210,18 @@ def catch_up_table(comparison: Comparison, final: str) -> str:
 
 def _catch_up(comparison: Comparison, method: str, last: str) -> list[str]:
     """One line: how soon a method is as good as the learner from scratch at its end."""
-    final = {(r.problem, r.seed): r for r in runs_of(comparison, last) if r.value is not None}
-    samples, seconds, total = [], [], 0
-    for run in runs_of(comparison, method):
-        rival = final.get((run.problem, run.seed))
-        if rival is None or rival.value is None:
-            continue
-        total += 1
-        at = reach_value(run, rival.value)
-        when = reach_value(run, rival.value, "seconds")
-        if at is not None and when is not None:
-            samples.append(at)
-            seconds.append(when)
-    own = [reach_value(r, r.value or 0.0) or 0.0 for r in final.values()]
-    when = [reach_value(r, r.value or 0.0, "seconds") or 0.0 for r in final.values()]
-    middle = [f"{np.median(x):.4g}" if x else "–" for x in (samples, seconds, own, when)]
-    return [method, f"{len(samples)} of {total}", *middle]
+    final = {(r.problem, r.seed): r for r in runs_of(comparison, last)}
+    values = {key: run.value for key, run in final.items() if run.value is not None}
+    theirs = [
+        reached(run, values[run.problem, run.seed])
+        for run in runs_of(comparison, method)
+        if (run.problem, run.seed) in values
+    ]
+    soon = [pair for pair in theirs if np.isfinite(pair).all()]
+    own = [reached(final[key], value) for key, value in values.items()]
+    middle = [
+        f"{np.median(x):.4g}" if len(x) else NOTHING
+        for pairs in (soon, own)
+        for x in np.reshape(pairs, (-1, 2)).T
+    ]
+    return [method, f"{len(soon)} of {len(theirs)}", *middle]

@@ -22,7 +22,7 @@ SIZES: dict[str, Any] = {
     "intermediate_size": 4 * WIDTH, "vocab_size": WORDS,
 }  # fmt: skip
 GROUPED = {**SIZES, "num_key_value_heads": 2}
-SPEECH = {
+SPEECH: dict[str, Any] = {
     "d_model": WIDTH, "encoder_layers": 2, "decoder_layers": 2, "encoder_attention_heads": HEADS,
     "decoder_attention_heads": HEADS, "encoder_ffn_dim": 4 * WIDTH, "decoder_ffn_dim": 4 * WIDTH,
     "vocab_size": WORDS, "max_source_positions": 50, "pad_token_id": 0, "bos_token_id": 1,
