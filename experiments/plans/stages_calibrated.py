@@ -234,16 +234,13 @@ def _page(rows: list[CutRow]) -> Iterator[str]:
     best = grouped((row for row in rows if row.plan.startswith("best")), lambda row: row.network)
     ratios = [mean(r.throughput / r.whole_throughput for r in runs) for runs in best.values()]
     ahead = sum(ratio > 1 for ratio in ratios)
-    copies = [_copies_ratio(row, best[row.network]) for row in rows if row.plan == COPIES]
+    copies = [row.throughput / mean(run.whole_throughput for run in best[row.network])
+              for row in rows if row.plan == COPIES]  # fmt: skip
     yield (
         f"\nThroughput over one process: geometric mean {geometric_mean(ratios):.2f}; above 1 on "
         f"{ahead} of {len(ratios)} networks. Copies over one process: "
         f"{geometric_mean(copies):.2f}.\n"
     )
-
-
-def _copies_ratio(copies: CutRow, best: list[CutRow]) -> float:
-    return copies.throughput / mean(row.whole_throughput for row in best)
 
 
 def _error(rows: list[CutRow], field: str) -> str:

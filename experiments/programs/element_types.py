@@ -195,7 +195,7 @@ def operator_rows(found: OperatorExamples, learned: OperatorPredictor) -> list[O
         "roofline": roofline(inputs) + BETWEEN_KERNELS,
     }
     kinds = [
-        (name, _chosen(inputs.in_group(name), len(inputs.rows)))
+        (name, np.isin(np.arange(len(inputs.rows)), inputs.in_group(name)))
         for name, group in GROUPS.items()
         if group.precision > Precision.FULL or group.host != name
     ]
@@ -204,10 +204,6 @@ def operator_rows(found: OperatorExamples, learned: OperatorPredictor) -> list[O
         for method, seconds in methods.items()
         for row in errors_by_kind(method, HELD_OUT, seconds, found.in_graph, kinds)
     ]
-
-
-def _chosen(rows: np.ndarray, count: int) -> np.ndarray:
-    return np.isin(np.arange(count), rows)
 
 
 def _operator_page(operators: Sequence[OperatorErrors]) -> Iterator[str]:

@@ -122,16 +122,12 @@ class GroupedSource:
     def draw(self, rng: np.random.Generator) -> LabelledBatch:
         number = int(rng.choice(len(self._chance), p=self._chance))
         members = self._programs.groups[number]
-        size = _size_within(len(members), self._largest)
+        most = min(len(members), self._largest)
+        size = max((s for s in SIZES if s <= most), default=SIZES[0])
         which = rng.choice(members, size, replace=len(members) < size)
         self.drawn += min(size, len(members))
         programs = self._programs.batch(number, which)
         return LabelledBatch(programs, self._labels[which], self._deviation)
-
-
-def _size_within(members: int, largest: int) -> int:
-    """The largest size that so many programs fill; the smallest for fewer."""
-    return max((s for s in SIZES if s <= min(members, largest)), default=SIZES[0])
 
 
 Learned = TypeVar("Learned", bound="NetworkRival")

@@ -101,9 +101,9 @@ class ProgramGuides(Experiment):
         return ProgramPredictor.fit(examples, run, self.members, say_loss)
 
     def _transfer(self, examples: ProgramExamples) -> TransferTuner:
-        run = TunerRun(batch=64)
-        epochs = max(1, round(self.updates * run.batch / len(examples.seconds)))
-        return TransferTuner.fit(examples, TunerRun(batch=64, epochs=epochs), report=say_loss)
+        batch = 64
+        epochs = max(1, round(self.updates * batch / len(examples.seconds)))
+        return TransferTuner.fit(examples, TunerRun(batch=batch, epochs=epochs), report=say_loss)
 
 
 class NestPool:

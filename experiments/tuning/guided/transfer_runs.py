@@ -160,8 +160,7 @@ def _order_of(
         return pools.order
     if arm in UNGUIDED:
         return lambda k: rng.permutation(len(pools.seconds[k]))
-    source = {FLOP: _by_flop, SHAPE: _by_shape, CHANCE: _by_chance}[arm]
-    return lambda k: _near(pools, source(pools, list(tried), k, rng), tried, k)
+    return lambda k: _near(pools, _source(arm, pools, list(tried), k, rng), tried, k)
 
 
 def memory_of(pools: TunedPools, tried: Mapping[int, Int64[np.ndarray, "J"]]) -> AttentionMemory:
@@ -185,18 +184,15 @@ def _near(
     return np.argsort(np.square(scaled).sum(1), kind="stable")
 
 
-def _by_flop(pools: TunedPools, heavy: Sequence[int], k: int, _: np.random.Generator) -> int:
-    alike = [j for j in heavy if pools.kinds[j] == pools.kinds[k]] or list(heavy)
-    return min(alike, key=lambda j: abs(np.log(pools.flops[j] / pools.flops[k])))
-
-
-def _by_shape(pools: TunedPools, heavy: Sequence[int], k: int, rng: np.random.Generator) -> int:
-    alike = [j for j in heavy if len(pools.sizes[j]) == len(pools.sizes[k])]
-    alike = [j for j in alike if pools.kinds[j] == pools.kinds[k]]
-    if not alike:
-        return _by_flop(pools, heavy, k, rng)
-    return min(alike, key=lambda j: float(np.abs(pools.sizes[j] - pools.sizes[k]).sum()))
-
-
-def _by_chance(pools: TunedPools, heavy: Sequence[int], k: int, rng: np.random.Generator) -> int:
-    return int(rng.choice(list(heavy)))
+def _source(
+    arm: str, pools: TunedPools, heavy: Sequence[int], k: int, rng: np.random.Generator
+) -> int:
+    """The tuned operator whose best candidate another one follows: drawn, or nearest in shape or
+    in FLOP, of one kind if there is any."""
+    if arm == CHANCE:
+        return int(rng.choice(list(heavy)))
+    alike = [j for j in heavy if pools.kinds[j] == pools.kinds[k]]
+    shapes = [j for j in alike if len(pools.sizes[j]) == len(pools.sizes[k])]
+    if arm == SHAPE and shapes:
+        return min(shapes, key=lambda j: float(np.abs(pools.sizes[j] - pools.sizes[k]).sum()))
+    return min(alike or heavy, key=lambda j: abs(np.log(pools.flops[j] / pools.flops[k])))
