@@ -42,10 +42,10 @@ class Exported:
     """Further arguments of ``torch.onnx.export``."""
 
 
-def _image(batch: int = 2, side: int = SIDE) -> Any:
+def _image() -> Any:
     import torch
 
-    return torch.randn(batch, 3, side, side)
+    return torch.randn(2, 3, SIDE, SIDE)
 
 
 def _words(batch: int = 2, length: int = LENGTH) -> Any:
@@ -152,21 +152,11 @@ def _experts() -> Exported:
 
 def _recurrent(kind: str) -> Exported:
     import torch
-    from torch import nn
 
-    class Tagger(nn.Module):
-        """Two layers both ways, and a score for each word."""
+    from experiments.readers.torch_modules import Tagger
 
-        def __init__(self) -> None:
-            super().__init__()
-            self.words = nn.Embedding(WORDS, WIDTH)
-            self.layers = getattr(nn, kind)(WIDTH, WIDTH, 2, bidirectional=True, batch_first=True)
-            self.score = nn.Linear(2 * WIDTH, 10)
-
-        def forward(self, x: Any) -> Any:
-            return self.score(self.layers(self.words(x))[0])
-
-    return Exported(Tagger(), (torch.randint(0, WORDS, (2, LENGTH)),))
+    words = torch.randint(0, WORDS, (2, LENGTH))
+    return Exported(Tagger(kind, WORDS, WIDTH, WIDTH, tags=10), (words,))
 
 
 def _condition() -> Exported:
@@ -200,10 +190,6 @@ def _counted(name: str) -> Exported:
 IDS, DECODER = ("input_ids", _words), ("decoder_input_ids", _words)
 
 
-def _pixels() -> Any:
-    return _image()
-
-
 def _sound(*shape: int) -> Callable[[], Any]:
     import torch
 
@@ -221,7 +207,7 @@ def _whisper(part: str) -> Exported:
 def _clip() -> Exported:
     vision = {key: size for key, size in PICTURE.items() if key != "vocab_size"}
     return _language(
-        "CLIP", "Model", IDS, ("pixel_values", _pixels), text_config=SIZES, vision_config=vision,
+        "CLIP", "Model", IDS, ("pixel_values", _image), text_config=SIZES, vision_config=vision,
         projection_dim=WIDTH,
     )  # fmt: skip
 
@@ -263,9 +249,9 @@ NETWORKS: dict[str, Callable[[], Exported]] = {
         "DistilBert", "Model", IDS, dim=WIDTH, n_layers=3, n_heads=HEADS, hidden_dim=4 * WIDTH,
         vocab_size=WORDS,
     ),
-    "vit": lambda: _language("ViT", "Model", ("pixel_values", _pixels), **PICTURE),
+    "vit": lambda: _language("ViT", "Model", ("pixel_values", _image), **PICTURE),
     "clip": _clip,
-    "segformer": lambda: _language("Segformer", "Model", ("pixel_values", _pixels)),
+    "segformer": lambda: _language("Segformer", "Model", ("pixel_values", _image)),
     "wav2vec2": lambda: _language(
         "Wav2Vec2", "Model", ("input_values", _sound(1, 4000)), **SIZES,
         conv_dim=(32,) * 7, num_conv_pos_embeddings=16, num_conv_pos_embedding_groups=4,

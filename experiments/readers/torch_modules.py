@@ -62,13 +62,20 @@ class UNet(nn.Module):
 
 
 class Tagger(nn.Module):
-    """Two layers of LSTM in both directions over embedded words."""
+    """Two recurrent layers in both directions over embedded words, and scores of each word."""
 
-    def __init__(self) -> None:
+    def __init__(
+        self,
+        cell: str = "LSTM",
+        words: int = 1000,
+        width: int = 128,
+        units: int = 256,
+        tags: int = 17,
+    ) -> None:
         super().__init__()
-        self.words = nn.Embedding(1000, 128)
-        self.layers = nn.LSTM(128, 256, 2, batch_first=True, bidirectional=True)
-        self.tags = nn.Linear(512, 17)
+        self.words = nn.Embedding(words, width)
+        self.layers = getattr(nn, cell)(width, units, 2, batch_first=True, bidirectional=True)
+        self.tags = nn.Linear(2 * units, tags)
 
     def forward(self, words: torch.Tensor) -> torch.Tensor:
         return self.tags(self.layers(self.words(words))[0])
