@@ -155,8 +155,8 @@ def _recurrent(kind: str) -> Exported:
 
     from experiments.readers.torch_modules import Tagger
 
-    words = torch.randint(0, WORDS, (2, LENGTH))
-    return Exported(Tagger(kind, WORDS, WIDTH, WIDTH, tags=10), (words,))
+    model = Tagger(kind, WORDS, WIDTH, WIDTH, tags=10)
+    return Exported(model, (torch.randint(0, WORDS, (2, LENGTH)),))
 
 
 def _condition() -> Exported:
