@@ -28,7 +28,7 @@ from experiments.statistics import geometric_mean, lead, lead_cell, mean_logs
 from go_rl.compare.portfolio import run
 from go_rl.compare.portfolio.portfolio import AUTO_METHOD, CLASSICAL_AUTO
 from go_rl.compare.portfolio.registry import METHODS
-from go_rl.core import Budget, Objective, Problem
+from go_rl.core import Budget, Objective
 from go_rl.graphs.zoo.index import zoo_entry
 from go_rl.graphs.zoo.problems import Part, zoo_problem, zoo_problems
 from go_rl.objectives.kits import KITS
@@ -110,16 +110,9 @@ class AutoAlone(Experiment):
     def _row(self, problem: str, method: str, seconds: float, seed: int) -> Row:
         budget = Budget(seconds=seconds / (1 if method.startswith(AUTO_METHOD) else SHARE))
         word, agent = method.partition(",")[0], self._agents.get(method)
-        value = planned_value(last_priced(zoo_problem(problem)), word, agent, seed, budget)
-        return Row(problem, method, seconds, seed, value)
-
-
-def planned_value(problem: Problem, method: str, agent: object, seed: int, budget: Budget) -> float:
-    """Return the seconds of a method's plan, inf where there is none; the seconds of the budget are
-    those of the processor."""
-    with mock.patch.object(time, "perf_counter", time.process_time):
-        plan = run(problem, method, budget, seed, agent=agent).best
-    return plan.value if plan.evaluation.status.ok else np.inf
+        with mock.patch.object(time, "perf_counter", time.process_time):
+            found = run(last_priced(zoo_problem(problem)), word, budget, seed, agent=agent)
+        return Row(problem, method, seconds, seed, found.best.value)
 
 
 def page(rows: list[Row]) -> str:

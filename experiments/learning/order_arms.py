@@ -120,8 +120,7 @@ class OrderArms(Experiment):
             made = METHODS[Objective.RING][arm.partition(",")[0]]()
             with mock.patch.object(time, "perf_counter", time.process_time):
                 plan = made.optimize(problem, Budget(seconds=self.seconds), seed)
-            value = plan.value if plan.evaluation.status.ok else np.inf
-            yield Row(named.name, kind, arm, seed, self.seconds, value)
+            yield Row(named.name, kind, arm, seed, self.seconds, plan.value)
             return
         plan = self._optimizer(arm, seed).optimize(problem, Budget(samples=max(COUNTS)), seed)
         for count in COUNTS:
