@@ -14,8 +14,6 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from experiments.experiment import Experiment, say
 from experiments.learning.dispatch_arms import (
     COSTS,
@@ -132,9 +130,6 @@ class DispatchAblations(Experiment):
 
 def page(rows: list[Row], known: list[Row], options: DispatchAblations) -> str:
     """Return the page: distance from the best known and seconds over those of the whole."""
-    best = {row.problem: row.best_20 for row in known}
-    for row in [*known, *rows]:
-        best[row.problem] = min(best.get(row.problem, np.inf), row.best_20)
     lines = [
         "# Parts of the dispatch policy's pretraining", "",
         f"{len({row.problem for row in rows})} problems of validation families and of generated "
@@ -142,4 +137,4 @@ def page(rows: list[Row], known: list[Row], options: DispatchAblations) -> str:
         "first k plans from the best known; beside it an arm's seconds over those of the whole, "
         "families and kinds alike, with the 95 % interval over them.", "",
     ]  # fmt: skip
-    return "\n".join([*lines, *arms_table(rows, best, WHOLE)])
+    return "\n".join([*lines, *arms_table(rows, [*known, *rows], WHOLE)])

@@ -24,6 +24,7 @@ from experiments.learning.dispatch_curves import (
     dispatch_plans,
 )
 from experiments.page_text import table_lines
+from experiments.rows import grouped
 from experiments.statistics import lead, lead_cell, mean_logs
 from go_rl.core import DECISIONS, Budget
 from go_rl.graphs.zoo.index import generated_name
@@ -133,33 +134,30 @@ def family(problem: ZooProblem) -> str:
 
 def page(rows: list[Row]) -> str:
     """Return the page: regrets against the best known, and the ratio to the policy by family."""
-    best: dict[str, float] = {}
-    for row in rows:
-        best[row.problem] = min(best.get(row.problem, np.inf), row.best_20)
     lines = ["# The dispatch policy beside its control arms", "",
              "Best of the first k plans over the best known plan of the problem, less one, and the "
              "arm's seconds over the policy's; geometric means over problems, families alike, with "
              "the 95 % interval over families (bootstrap). `dispatch-1.1`, of tree 6c1a2fec, had "
              "learned from both of the zoo's families; *random encoder* has the prototypes of "
              "training seed 0 alone.", ""]  # fmt: skip
-    groups: dict[str, set[str]] = {}
-    for row in rows:
+
+    def title(row: Row) -> str:
         place = "Generated" if row.problem.startswith("generated") else "The zoo's families"
-        prices = row.problem.rpartition(".")[2].partition(":")[0]
-        groups.setdefault(f"{place}, {prices} prices", set()).add(row.problem)
-    for title, chosen in groups.items():
-        some = [row for row in rows if row.problem in chosen]
-        families = len({row.family for row in some})
-        lines += [f"## {title}: {len(chosen)} problems, {families} families or kinds", "",
-                  *arms_table(some, best, "policy"), ""]  # fmt: skip
+        return f"{place}, {row.problem.rpartition('.')[2].partition(':')[0]} prices"
+
+    for name, some in grouped(rows, title).items():
+        problems, families = ({getattr(r, word) for r in some} for word in ("problem", "family"))
+        lines += [f"## {name}: {len(problems)} problems, {len(families)} families or kinds", "",
+                  *arms_table(some, rows, "policy"), ""]  # fmt: skip
     return "\n".join([*lines, *seeds_table(rows)])
 
 
-def arms_table(rows: list[Row], best: dict[str, float], ours: str) -> list[str]:
-    """Return a table of each arm's distance from the best known seconds, and of its seconds over
-    those of one of the arms, ``ours``."""
+def arms_table(rows: list[Row], every: list[Row], ours: str) -> list[str]:
+    """Return a table of each arm's distance from the best known seconds, those of ``every`` row,
+    and of its seconds over those of one of the arms, ``ours``."""
     cells, family = [], {row.problem: row.family for row in rows}
-    known = {problem: float(np.log(seconds)) for problem, seconds in best.items()}
+    best = grouped(every, lambda row: row.problem)
+    known = mean_logs((name, min(row.best_20 for row in own)) for name, own in best.items())
     for arm in dict.fromkeys(row.arm for row in rows):
         cells.append([arm])
         for k in COUNTS:

@@ -25,6 +25,7 @@ from experiments.experiment import Experiment
 from experiments.page_text import markdown_table
 from experiments.plans.stage_networks import Made, large_networks, small_networks
 from experiments.readers.foreign_models import read_as_advised
+from experiments.rows import grouped
 from go_rl.core import FREE, GoRLError, NodeId, OpGraph
 from go_rl.graphs.cutting.colocation import with_colocation
 from go_rl.plans.pipeline.config import PipelineConfig
@@ -177,10 +178,7 @@ def _pinned(graph: OpGraph) -> dict[NodeId, int]:
 
 def _page(rows: list[EqualRow]) -> Iterator[str]:
     yield HEAD
-    ran: dict[str, list[EqualRow]] = {}
-    for row in rows:
-        if not row.problem:
-            ran.setdefault(row.network, []).append(row)
+    ran = grouped((row for row in rows if not row.problem), lambda row: row.network)
     good = sum(all(r.max_relative <= TOLERANCE for r in each) for each in ran.values())
     equal = sum(all(r.equal for r in each) for each in ran.values())
     compared = list(chain(*ran.values()))
