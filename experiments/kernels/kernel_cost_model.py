@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -240,18 +241,16 @@ def _boosted(data: KernelData, train: np.ndarray, options: KernelCostModel) -> P
 
 
 def _network(
-    encoder: EncoderName, reduction: Reduction = "column"
-) -> Callable[[KernelData, np.ndarray, KernelCostModel], Predict]:
-    def fit(data: KernelData, train: np.ndarray, options: KernelCostModel) -> Predict:
-        config = KernelTrainConfig(
-            KernelNetworkConfig(encoder=encoder, reduction=reduction), updates=options.updates
-        )
-        weights = KernelPredictor.fit(data.take(train), config, options.members)
-        return lambda which, settings: (
-            predict_layouts(weights, data.kernels, which, settings).seconds
-        )
-
-    return fit
+    encoder: EncoderName,
+    reduction: Reduction,
+    data: KernelData,
+    train: np.ndarray,
+    options: KernelCostModel,
+) -> Predict:
+    network = KernelNetworkConfig(encoder=encoder, reduction=reduction)
+    config = KernelTrainConfig(network, updates=options.updates)
+    weights = KernelPredictor.fit(data.take(train), config, options.members)
+    return lambda which, settings: predict_layouts(weights, data.kernels, which, settings).seconds
 
 
 METHODS: dict[str, Callable[[KernelData, np.ndarray, KernelCostModel], Predict]] = {
@@ -261,7 +260,7 @@ METHODS: dict[str, Callable[[KernelData, np.ndarray, KernelCostModel], Predict]]
     ),
     "xla": _xla,
     "boosted": _boosted,
-    "learned": _network("graphsage"),
-    "Transformer": _network("graphsage", "transformer"),
-    "no neighbours": _network("none"),
+    "learned": partial(_network, "graphsage", "column"),
+    "Transformer": partial(_network, "graphsage", "transformer"),
+    "no neighbours": partial(_network, "none", "column"),
 }

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import product
 
 import numpy as np
 from jaxtyping import Float64, Int, Int64
@@ -70,13 +69,10 @@ class KernelRanks(Experiment):
         table = self.kept_rows(Row, run=run)
         text = HEAD.format(seed=self.seed, members=self.members, updates=self.updates)
         for name, folds in splits(known.labels, self.seed).items():
-            table.fill(
-                product([run], [name], (*METHODS, *LEARNED)),
-                lambda run, name, method, folds=folds: [
-                    Row(run, name, method, measure, value)
-                    for measure, value in compare(method, known, folds, self).items()
-                ],
-            )
+            for method in (*METHODS, *LEARNED):
+                if not table.has(run, name, method):
+                    for measure, value in compare(method, known, folds, self).items():
+                        table.add(Row(run, name, method, measure, value))
             text += section([row for row in table.rows if row.split == name], folds)
         self.write_page(text)
 
