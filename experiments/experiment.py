@@ -90,9 +90,9 @@ class Experiment(Script):
         """Return the path of a file beside the page, such as that which ends in ``.csv``."""
         return self.stem.with_name(self.stem.name + ending)
 
-    def kept_rows(self, kind: type[R], ending: str = ".csv") -> KeptRows[R]:
+    def kept_rows(self, kind: type[R], ending: str = ".csv", run: str = "") -> KeptRows[R]:
         """Return the rows made so far; see `KeptRows`."""
-        return KeptRows(kind, self.path(ending))
+        return KeptRows(kind, self.path(ending), run)
 
     def kept_runs(self, kind: type[R]) -> KeptRows[R]:
         """Return the same for rows with lists: lines of JSON in the folder of the page's name."""

@@ -67,6 +67,6 @@ def cell(value: float, digits: int = 3) -> str:
     return shown(float(value), f".{digits}f")
 
 
-def rounded(value: float, digits: int = 6) -> float:
-    """Return a number with so many significant digits."""
-    return float(f"{value:.{digits}g}")
+def rounded(value: float) -> float:
+    """Return a number with six significant digits."""
+    return float(f"{value:.6g}")

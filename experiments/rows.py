@@ -10,40 +10,63 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import asdict, fields
 from pathlib import Path
-from typing import Any, Generic, Protocol, TypeVar, get_type_hints
+from typing import Any, Generic, TypeVar, get_type_hints
 
 import numpy as np
 
 from experiments.page_text import Column, markdown_table, shown
 from go_rl.core import ReadError, TrainingError
 
-
-class OfRun(Protocol):
-    """A row with the key of its run."""
-
-    @property
-    def run(self) -> str:
-        """See `run_name`."""
-        ...
-
-
 R = TypeVar("R")
 K = TypeVar("K")
-Run = TypeVar("Run", bound=OfRun)
 TRUTH = {"True": True, "False": False}
 
 
 class KeptRows(Generic[R]):
     """Rows in a file that grows row by row, so that a script goes on where it stopped."""
 
-    def __init__(self, kind: type[R], path: Path) -> None:
-        """Read the rows that are there; see `read_rows`."""
-        self.path, self.kind, self.rows = path, kind, read_rows(kind, path)
+    def __init__(self, kind: type[R], path: Path, run: str = "") -> None:
+        """Read the rows that are there; see `read_rows`.
 
-    def has(self, *key: object) -> bool:
-        """Whether a row with these first fields is there."""
-        rows: list[Any] = list(self.rows)
-        return any(tuple(asdict(row).values())[: len(key)] == key for row in rows)
+        Args:
+            kind: of the rows.
+            path: of the file.
+            run: key (`run_name`) that the field ``run`` of every row must have; "": any.
+
+        Raises:
+            TrainingError: rows are of another run.
+        """
+        self.path, self.kind, self.rows = path, kind, read_rows(kind, path)
+        if run and not all(getattr(row, "run", "") == run for row in self.rows):
+            raise TrainingError(
+                f"{path}: has rows of other data, another seed or other training; move the file "
+                "away"
+            )
+
+    def has(self, *key: object, names: Sequence[str] = ()) -> bool:
+        """Whether a row with these fields is there: the first ones, or those of ``names``."""
+        first = names or _names(self.kind)[: len(key)]
+        return any(tuple(getattr(row, name) for name in first) == key for row in self.rows)
+
+    def fill(
+        self,
+        keys: Iterable[tuple[Any, ...]],
+        make: Callable[..., R | Iterable[R]],
+        names: Sequence[str] = (),
+    ) -> None:
+        """Make the rows of each key that has none; each is kept as soon as it is made.
+
+        Args:
+            keys: values of the first fields, or of those of ``names``.
+            make: returns the row of a key, whose values are its arguments, or yields the rows.
+            names: see `has`.
+        """
+        for key in keys:
+            if not self.has(*key, names=names):
+                made = make(*key)
+                rows: Any = made if isinstance(made, Iterable) else [made]
+                for row in rows:
+                    self.add(row)
 
     def add(self, row: R) -> None:
         """Print a row, without its curve, and append it; numbers keep all their digits."""
@@ -127,21 +150,6 @@ def run_name(words: str, *data: np.ndarray) -> str:
     return hashlib.sha256(
         b"".join([words.encode(), *(each.tobytes() for each in data)])
     ).hexdigest()[:12]
-
-
-def kept_of_run(kind: type[Run], path: Path, run: str) -> KeptRows[Run]:
-    """Return the rows of a file, all of which must be of one run; none where there is no file.
-
-    Raises:
-        ReadError: see `read_rows`.
-        TrainingError: rows are of another run.
-    """
-    kept = KeptRows(kind, path)
-    if any(row.run != run for row in kept.rows):
-        raise TrainingError(
-            f"{path}: has rows of other data, another seed or other training; move the file away"
-        )
-    return kept
 
 
 def _names(kind: type[Any]) -> list[str]:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from experiments.page_text import NOTHING, shown
+from experiments.rows import grouped
 from go_rl.compare.controls.control_table import bootstrap
 
 
@@ -55,13 +56,40 @@ def with_error(values: Sequence[float], digits: int = 1) -> str:
 
 def family_means(logs: Iterable[tuple[str, float]]) -> np.ndarray:
     """Return [F] the mean of each family's logarithms, given with their families."""
-    found: dict[str, list[float]] = {}
-    for family, log in logs:
-        found.setdefault(family, []).append(log)
-    return np.array([np.mean(of) for of in found.values()])
+    return np.array(list(_means(logs).values()))
+
+
+def mean_logs(values: Iterable[tuple[str, float]]) -> dict[str, float]:
+    """Return the mean logarithm of each problem's finite values, such as those of its seeds."""
+    return _means((problem, np.log(value)) for problem, value in values if np.isfinite(value))
+
+
+def _means(values: Iterable[tuple[str, float]]) -> dict[str, float]:
+    found = grouped(values, lambda each: each[0])
+    return {key: float(np.mean([value for _, value in own])) for key, own in found.items()}
 
 
 def ratio_of(means: np.ndarray) -> tuple[float, float, float]:
     """Return the geometric mean over families, and the ends of its 95 % interval (`bootstrap`)."""
     low, high = np.exp(bootstrap(means))
     return float(np.exp(means.mean())), float(low), float(high)
+
+
+def lead(
+    rival: Mapping[str, float], ours: Mapping[str, float], family: Mapping[str, str]
+) -> tuple[float, float, float]:
+    """Return the rival's seconds over ours, `ratio_of` with families alike; NaN without a problem
+    that both have.
+
+    Args:
+        rival: logarithms by problem.
+        ours: the same.
+        family: of each problem.
+    """
+    both = [(family[p], log - ours[p]) for p, log in rival.items() if p in ours]
+    return ratio_of(family_means(both)) if both else (np.nan, np.nan, np.nan)
+
+
+def lead_cell(ratio: tuple[float, float, float]) -> str:
+    """Return a ratio and its interval as a cell; an empty one for NaN."""
+    return "" if np.isnan(ratio[0]) else "{:.3f} ({:.3f} to {:.3f})".format(*ratio)

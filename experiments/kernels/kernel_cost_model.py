@@ -11,16 +11,16 @@ TPUs", fusion, random split): learned 4.5 % on average, analytical 31.1 %.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
-from jaxtyping import Int
+from jaxtyping import Float64, Int
 
 from experiments.experiment import Experiment, timed
-from experiments.kernels.roofline_fit import calibrate
 from experiments.page_text import cell
-from go_rl.core import Device, load_hardware
+from go_rl.core import Device, HardwareError, load_hardware
 from go_rl.costs.kernels.features import kernel_features
 from go_rl.costs.kernels.measure.data import (
     KernelData,
@@ -181,6 +181,50 @@ def _fitted(work: Kernels, seconds: np.ndarray, train: np.ndarray) -> Predict:
     return _roofline(work, *best)
 
 
+def calibrate(
+    kernels: Kernels, device: Device, measured: Float64[np.ndarray, "K"], rounds: int = 4
+) -> Efficiency:
+    """Fit a device's efficiencies to measured seconds by coordinate search on the log error.
+
+    Args:
+        kernels: what was run.
+        device: where it was run.
+        measured: [K] seconds, each > 0.
+        rounds: sweeps over the parameters, each on a grid twice as fine.
+
+    Raises:
+        HardwareError: a time is not a number > 0, or the lengths differ.
+    """
+    if measured.shape != kernels.flops.shape:
+        raise HardwareError(f"calibrate: {len(measured)} times for {len(kernels.flops)} kernels")
+    if not (np.isfinite(measured) & (measured > 0)).all():
+        raise HardwareError("calibrate: every measured time must be a number > 0")
+    best = Efficiency()
+    step = 2.0
+    for _ in range(rounds):
+        for name in [f.name for f in fields(Efficiency)]:
+            best = _line_search(best, name, step, kernels, device, measured)
+        step = step**0.5
+    return best
+
+
+def _line_search(
+    start: Efficiency,
+    name: str,
+    step: float,
+    kernels: Kernels,
+    device: Device,
+    measured: np.ndarray,
+) -> Efficiency:
+    def error(candidate: Efficiency) -> float:
+        seconds = Analytical({device.kind: candidate}).seconds(kernels, device)
+        busy = seconds > 0
+        return float(np.abs(np.log(seconds[busy] / measured[busy])).mean()) if busy.any() else 0.0
+
+    shares = np.clip(getattr(start, name) * step ** np.arange(-4.0, 5.0), 1e-4, 1.0)
+    return min((replace(start, **{name: float(s)}) for s in shares), key=error)
+
+
 def _boosted(data: KernelData, train: np.ndarray, options: KernelCostModel) -> Predict:
     del options
     vocabulary = vocabulary_of(data.kernels.take(train).graph.op_type)
@@ -197,18 +241,16 @@ def _boosted(data: KernelData, train: np.ndarray, options: KernelCostModel) -> P
 
 
 def _network(
-    encoder: EncoderName, reduction: Reduction = "column"
-) -> Callable[[KernelData, np.ndarray, KernelCostModel], Predict]:
-    def fit(data: KernelData, train: np.ndarray, options: KernelCostModel) -> Predict:
-        config = KernelTrainConfig(
-            KernelNetworkConfig(encoder=encoder, reduction=reduction), updates=options.updates
-        )
-        weights = KernelPredictor.fit(data.take(train), config, options.members)
-        return lambda which, settings: (
-            predict_layouts(weights, data.kernels, which, settings).seconds
-        )
-
-    return fit
+    encoder: EncoderName,
+    reduction: Reduction,
+    data: KernelData,
+    train: np.ndarray,
+    options: KernelCostModel,
+) -> Predict:
+    network = KernelNetworkConfig(encoder=encoder, reduction=reduction)
+    config = KernelTrainConfig(network, updates=options.updates)
+    weights = KernelPredictor.fit(data.take(train), config, options.members)
+    return lambda which, settings: predict_layouts(weights, data.kernels, which, settings).seconds
 
 
 METHODS: dict[str, Callable[[KernelData, np.ndarray, KernelCostModel], Predict]] = {
@@ -218,7 +260,7 @@ METHODS: dict[str, Callable[[KernelData, np.ndarray, KernelCostModel], Predict]]
     ),
     "xla": _xla,
     "boosted": _boosted,
-    "learned": _network("graphsage"),
-    "Transformer": _network("graphsage", "transformer"),
-    "no neighbours": _network("none"),
+    "learned": partial(_network, "graphsage", "column"),
+    "Transformer": partial(_network, "graphsage", "transformer"),
+    "no neighbours": partial(_network, "none", "column"),
 }

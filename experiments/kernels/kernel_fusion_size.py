@@ -12,13 +12,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import product
 
 import numpy as np
 from jaxtyping import Bool, Float64, Int64
 
 from experiments.experiment import Experiment
 from experiments.page_text import NOTHING, grid_table
-from experiments.rows import grouped, kept_of_run, run_name
+from experiments.rows import grouped, run_name
 from experiments.statistics import family_means, ratio_of, with_error
 from go_rl.costs.kernels.features import (
     LAYOUT_COLUMNS,
@@ -85,29 +86,27 @@ class KernelFusionSize(Experiment):
         data = load_kernel_data(self.data)
         seconds = plain_seconds(data)
         families = np.array([zoo_entry(name).family for name in data.models])
-        count = operators(data)
+        count, known = operators(data), np.isfinite(seconds)
         run = run_name(str(self.updates), seconds)
-        table = kept_of_run(Row, self.path(".csv"), run)
-        done = {row.key for row in table.rows}
+        table = self.kept_rows(Row, run=run)
         for seed in range(self.splits):
-            held = held_out(families, np.isfinite(seconds), seed)
+            held = held_out(families, known, seed)
+            asked, learned = np.flatnonzero(known & held), np.flatnonzero(known & ~held)
             for variant in self.variants:
-                if (variant, seed) in done:
+                if table.has(run, variant, seed):
                     continue
                 config = KernelTrainConfig(VARIANTS[variant], updates=self.updates, seed=seed)
-                known = np.isfinite(seconds)
-                asked = np.flatnonzero(known & held)
-                learned = data.take(np.flatnonzero(known & ~held))
-                inputs = of_paper if variant.startswith(PAPER) else as_they_are
-                found = predicted(learned, data.kernels.take(asked), config, inputs)
+                kernels, paper = data.kernels.take(asked), variant.startswith(PAPER)
+                found = predicted(data.take(learned), kernels, config, paper)
                 error = 100 * np.abs(found / seconds[asked] - 1)
-                for family in sorted(set(families[asked])):
-                    for size, (least, most) in SIZES.items():
-                        own = (families[asked] == family) & (count[asked] >= least)
-                        own &= count[asked] <= (most or np.inf)
-                        if own.any():
-                            mean = float(error[own].mean())
-                            table.add(Row(run, variant, seed, family, size, int(own.sum()), mean))
+                for family, (size, (least, most)) in product(
+                    sorted(set(families[asked])), SIZES.items()
+                ):
+                    own = (families[asked] == family) & (count[asked] >= least)
+                    own &= count[asked] <= (most or np.inf)
+                    if own.any():
+                        mean = float(error[own].mean())
+                        table.add(Row(run, variant, seed, family, size, int(own.sum()), mean))
         self.write_page(page(table.rows, data.name, self.updates))
 
 
@@ -126,20 +125,6 @@ class Row:
     error: float
     """Mean absolute percentage error."""
 
-    @property
-    def key(self) -> tuple[str, int]:
-        """Key of the network."""
-        return self.variant, self.seed
-
-
-Inputs = Callable[[KernelFeatures], KernelFeatures]
-"""Features as a network reads them."""
-
-
-def as_they_are(features: KernelFeatures) -> KernelFeatures:
-    """Return all features."""
-    return features
-
 
 def of_paper(features: KernelFeatures) -> KernelFeatures:
     """Return the features with zeros in the place of what the published model does not read."""
@@ -149,9 +134,11 @@ def of_paper(features: KernelFeatures) -> KernelFeatures:
 
 
 def predicted(
-    learned: KernelData, asked: KernelSet, config: KernelTrainConfig, inputs: Inputs
+    learned: KernelData, asked: KernelSet, config: KernelTrainConfig, paper: bool
 ) -> Float64[np.ndarray, "K"]:
-    """Return the seconds of kernels as one network predicts them that learned from others."""
+    """Return the seconds of kernels as one network predicts them that learned from others;
+    ``paper``: by `OF_PAPER` alone."""
+    inputs = of_paper if paper else lambda features: features
     vocabulary = vocabulary_of(learned.kernels.graph.op_type)
     features, seconds = measured_features(learned, vocabulary)
     network = replace(config.network, opcodes=len(vocabulary))

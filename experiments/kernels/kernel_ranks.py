@@ -17,7 +17,7 @@ from jaxtyping import Float64, Int, Int64
 
 from experiments.experiment import Experiment, timed
 from experiments.kernels.kernel_cost_model import HELD_OUT, by_model_split, error_table
-from experiments.rows import grouped, kept_of_run, run_name
+from experiments.rows import grouped, run_name
 from go_rl.costs.kernels.features import kernel_features
 from go_rl.costs.kernels.measure.data import load_kernel_data
 from go_rl.costs.kernels.ranks.flag_times import FlagTimes, flag_times
@@ -66,7 +66,7 @@ class KernelRanks(Experiment):
         known = load(self.kernels)
         words = f"{self.updates} {self.members} {self.seed}"
         run = run_name(words, known.seconds)
-        table = kept_of_run(Row, self.path(".csv"), run)
+        table = self.kept_rows(Row, run=run)
         text = HEAD.format(seed=self.seed, members=self.members, updates=self.updates)
         for name, folds in splits(known.labels, self.seed).items():
             for method in (*METHODS, *LEARNED):

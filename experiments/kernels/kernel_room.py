@@ -74,16 +74,12 @@ class KernelRoom(Experiment):
                 yield RoomRow(kind, len(others), max(plain / others.min(), 1.0), float(noise))
 
 
-def is_own_layout(layouts: list[list[int] | None]) -> bool:
-    """Return whether each operand lies as XLA lays it out by itself, its last dimension fastest."""
-    return all(each is None or each == sorted(each) for each in layouts)
-
-
 OWN: Mapping[str, Callable[[Any], bool]] = {
     "flags": lambda flags: not flags,
-    "layouts": is_own_layout,
+    "layouts": lambda layouts: all(each is None or each == sorted(each) for each in layouts),
 }
-"""Whether a setting is the compiler's own, by its kind."""
+"""Whether a setting is the compiler's own, by its kind: no flag; each operand as XLA lays it out by
+itself, its last dimension fastest."""
 
 
 def repeated(data: KernelData) -> Float64[np.ndarray, "P"]:

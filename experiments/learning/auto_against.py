@@ -13,6 +13,7 @@ import os
 import subprocess
 import sys
 from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -21,7 +22,7 @@ import numpy as np
 from experiments.experiment import Experiment
 from experiments.learning.dispatch_arms import family, problems
 from experiments.page_text import markdown_table
-from experiments.statistics import family_means, ratio_of
+from experiments.statistics import family_means, lead_cell, ratio_of
 from go_rl.graphs.readers.archive import save_graph
 from go_rl.graphs.zoo import zoo_graph
 from go_rl.graphs.zoo.problems import ZooProblem
@@ -69,13 +70,13 @@ class AutoAgainst(Experiment):
     def run(self) -> None:
         """Make the missing rows, then the page."""
         kept = self.kept_rows(Row)
-        done = {(row.problem, row.seconds, row.seed) for row in kept.rows}
+        named = {p.name: p for p in problems(self.generated) if p.hardware in self.hardware}
         with TemporaryDirectory() as folder:
-            for problem in (p for p in problems(self.generated) if p.hardware in self.hardware):
-                for seconds in self.seconds:
-                    for seed in range(self.seeds):
-                        if (problem.name, seconds, seed) not in done:
-                            kept.add(self._row(problem, seconds, seed, Path(folder)))
+            kept.fill(
+                product(named, self.seconds, range(self.seeds)),
+                lambda name, seconds, seed: self._row(named[name], seconds, seed, Path(folder)),
+                ("problem", "seconds", "seed"),
+            )
         self.write_page(page(kept.rows, self.tree))
 
     def _row(self, problem: ZooProblem, seconds: float, seed: int, folder: Path) -> Row:
@@ -109,11 +110,10 @@ def page(rows: list[Row], tree: str) -> str:
         for seconds in sorted({row.seconds for row in chosen}):
             some = [row for row in chosen if row.seconds == seconds]
             logs = [(row.family, float(np.log(row.other / row.mine))) for row in some]
-            ratio, low, high = ratio_of(family_means(logs))
             better = sum(row.mine < 0.999 * row.other for row in some)
             worse = sum(row.mine > 1.001 * row.other for row in some)
             cells.append((name, f"{seconds:g}", str(len(some)),
-                          f"{ratio:.3f} ({low:.3f} to {high:.3f})",
+                          lead_cell(ratio_of(family_means(logs))),
                           f"{better} / {len(some) - better - worse} / {worse}"))  # fmt: skip
     heads = ("problems", "seconds", "runs", f"`{tree}` over this", "better / level / worse")
     return (

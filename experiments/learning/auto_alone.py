@@ -10,24 +10,29 @@ no budget. With ``--weights`` ``auto`` also runs with other weights of the objec
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass
 from fnmatch import fnmatch
+from functools import cached_property
+from itertools import product
 from pathlib import Path
 from unittest import mock
 
 import numpy as np
 
-from experiments.experiment import Experiment, say
+from experiments.experiment import Experiment
+from experiments.learning.dispatch_curves import last_priced
 from experiments.page_text import markdown_table
-from experiments.statistics import family_means, geometric_mean, ratio_of
+from experiments.rows import grouped
+from experiments.statistics import geometric_mean, lead, lead_cell, mean_logs
 from go_rl.compare.portfolio import run
 from go_rl.compare.portfolio.portfolio import AUTO_METHOD, CLASSICAL_AUTO
 from go_rl.compare.portfolio.registry import METHODS
-from go_rl.core import Budget, Objective, Problem
-from go_rl.costs.models.zoo_problem import priced_problem
+from go_rl.core import Budget, Objective
 from go_rl.graphs.zoo.index import zoo_entry
-from go_rl.graphs.zoo.problems import Part, ZooProblem, zoo_problem, zoo_problems
+from go_rl.graphs.zoo.problems import Part, zoo_problem, zoo_problems
 from go_rl.objectives.kits import KITS
+from go_rl.policy.agent import Agent
 from go_rl.policy.weights import load_weights
 
 SHARE = 3
@@ -76,48 +81,38 @@ class AutoAlone(Experiment):
     def run(self) -> None:
         """Make the missing rows, then the page."""
         kept = self.kept_rows(Row)
-        agents = {f"auto, {Path(name).parent.name or name}": load_weights(name).agent
-                  for name in self.weights}  # fmt: skip
-        for number, named in enumerate(zoo_problems(self.part)):
-            wanted = any(fnmatch(named.name, pattern) for pattern in self.only)
-            if not wanted or zoo_entry(named.graph).nodes > self.most_nodes:
-                continue
-            others = agents if named.objective == "makespan" else {}
-            missing = [
-                (name, seed)
-                for name, seeds in _compared(named, tuple(others), self.seeds, self.alone)
-                for seed in range(seeds)
-                if not kept.has(named.name, name, self.seconds, seed)
-            ]
-            problem = priced_problem(named) if missing else None
-            for name, seed in missing:
-                assert problem is not None
-                seconds = self.seconds / (1 if name.startswith(AUTO_METHOD) else SHARE)
-                word, budget = name.partition(",")[0], Budget(seconds=seconds)
-                value = planned_value(problem, word, others.get(name), seed, budget)
-                kept.add(Row(named.name, name, self.seconds, seed, value))
-            say(number, named.name)
+        kept.fill(self._asked(), self._row)
         self.write_page(page(kept.rows))
 
+    def _asked(self) -> Iterator[tuple[str, str, float, int]]:
+        """Yield the first fields of all rows."""
+        for named in zoo_problems(self.part):
+            wanted = any(fnmatch(named.name, pattern) for pattern in self.only)
+            if wanted and zoo_entry(named.graph).nodes <= self.most_nodes:
+                for method, runs in self._methods(Objective(named.objective)):
+                    for seed in range(runs):
+                        yield named.name, method, self.seconds, seed
 
-def planned_value(problem: Problem, method: str, agent: object, seed: int, budget: Budget) -> float:
-    """Return the seconds of a method's plan, inf where there is none; the seconds of the budget are
-    those of the processor."""
-    with mock.patch.object(time, "perf_counter", time.process_time):
-        plan = run(problem, method, budget, seed, agent=agent).best
-    return plan.value if plan.evaluation.status.ok else np.inf
+    def _methods(self, objective: Objective) -> list[tuple[str, int]]:
+        """``auto`` with and without policies, then, if they shall run alone, the methods of an
+        objective but for its reference plans; each with its number of runs."""
+        references = KITS[objective].search().references
+        methods = [name for name in METHODS[objective] if name not in references and self.alone]
+        others = self._agents if objective == Objective.MAKESPAN else ()
+        autos = (AUTO_METHOD, CLASSICAL_AUTO, *others)
+        return [(name, self.seeds) for name in autos] + [(name, 1) for name in methods]
 
+    @cached_property
+    def _agents(self) -> dict[str, Agent]:
+        return {f"auto, {Path(name).parent.name or name}": load_weights(name).agent
+                for name in self.weights}  # fmt: skip
 
-def _compared(
-    named: ZooProblem, others: tuple[str, ...], seeds: int, alone: bool
-) -> list[tuple[str, int]]:
-    """``auto`` with and without policies, then the methods of the problem's objective but for its
-    reference plans, if they shall run alone; each with its number of runs."""
-    objective = Objective(named.objective)
-    references = KITS[objective].search().references
-    methods = [name for name in METHODS[objective] if name not in references and alone]
-    autos = (AUTO_METHOD, CLASSICAL_AUTO, *others)
-    return [(name, seeds) for name in autos] + [(name, 1) for name in methods]
+    def _row(self, problem: str, method: str, seconds: float, seed: int) -> Row:
+        budget = Budget(seconds=seconds / (1 if method.startswith(AUTO_METHOD) else SHARE))
+        word, agent = method.partition(",")[0], self._agents.get(method)
+        with mock.patch.object(time, "perf_counter", time.process_time):
+            found = run(last_priced(zoo_problem(problem)), word, budget, seed, agent=agent)
+        return Row(problem, method, seconds, seed, found.best.value)
 
 
 def page(rows: list[Row]) -> str:
@@ -138,26 +133,17 @@ def page(rows: list[Row]) -> str:
 
 def _leads(rows: list[Row]) -> list[str]:
     """Table of the arms of ``auto`` over it, by objective."""
-    values: dict[tuple[str, str], list[float]] = {}
-    for row in rows:
-        if row.method.startswith(AUTO_METHOD) and np.isfinite(row.value):
-            values.setdefault((row.problem, row.method), []).append(np.log(row.value))
-    cells = []
-    for objective in ("ring", "makespan"):
-        for arm in dict.fromkeys(method for _, method in values if method != AUTO_METHOD):
-            logs = [
-                (
-                    zoo_problem(name).family,
-                    float(np.mean(found) - np.mean(values[name, AUTO_METHOD])),
-                )
-                for (name, method), found in values.items()
-                if method == arm
-                and (name, AUTO_METHOD) in values
-                and zoo_problem(name).objective == objective
-            ]
-            if logs:
-                lead = "{:.3f} ({:.3f} to {:.3f})".format(*ratio_of(family_means(logs)))
-                cells.append([objective, arm, str(len(logs)), lead])
+    arms = grouped(
+        (row for row in rows if row.method.startswith(AUTO_METHOD) and np.isfinite(row.value)),
+        lambda row: row.method,
+    )
+    logs = {arm: mean_logs((row.problem, row.value) for row in own) for arm, own in arms.items()}
+    ours, cells = logs.pop(AUTO_METHOD, {}), []
+    for objective, (arm, every) in product(("ring", "makespan"), logs.items()):
+        mine = {p: log for p, log in every.items() if zoo_problem(p).objective == objective}
+        if both := mine.keys() & ours.keys():
+            found = lead(mine, ours, {name: zoo_problem(name).family for name in both})
+            cells.append([objective, arm, str(len(both)), lead_cell(found)])
     return [markdown_table(["objective", "arm", "problems", "over `auto`"], cells)]
 
 

@@ -14,26 +14,20 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from experiments.experiment import Experiment, say
 from experiments.learning.dispatch_arms import (
     COSTS,
     COUNTS,
     Row,
+    arms_table,
     best_of_first,
     family,
-    logs,
-    over,
     problems,
 )
-from experiments.page_text import table_lines
+from experiments.learning.dispatch_curves import best_so_far, dispatch_plans
 from experiments.rows import read_rows
-from go_rl.costs.models.zoo_problem import priced_problem
-from go_rl.objectives.makespan.workspace import makespan_workspace
 from go_rl.policy.agent import Agent
 from go_rl.policy.config import DispatchPolicyConfig
-from go_rl.policy.dispatch.dispatch_plans import DispatchPlans
 from go_rl.policy.learn.config import DispatchTrainConfig
 from go_rl.policy.learn.problems.curriculum import CACHE
 from go_rl.policy.learn.prototypes.run import pretrain_prototypes
@@ -110,9 +104,7 @@ class DispatchAblations(Experiment):
 
     def config(self, seed: int) -> DispatchTrainConfig:
         """The training of the whole, which arms change."""
-        policy = DispatchPolicyConfig(
-            prototypes=64, hidden=32, sage_layers=2, attention_layers=1
-        )  # fmt: skip
+        policy = DispatchPolicyConfig(prototypes=64, hidden=32, sage_layers=2, attention_layers=1)
         return DispatchTrainConfig(
             name="ablation", seed=seed, generated=500, rollouts=256, candidates=100, judged=160,
             examples=160, choices=150, updates=0, learning_rate=2e-3,
@@ -129,19 +121,15 @@ class DispatchAblations(Experiment):
 
     def _judged(self, agents: dict[tuple[str, int], Agent]) -> Iterator[Row]:
         for cost, problem in product(COSTS if agents else (), problems(self.generated)):
-            plans = DispatchPlans(makespan_workspace(priced_problem(problem, cost)))
+            plans = dispatch_plans(problem, cost)
             for (arm, seed), agent in agents.items():
-                weights = preferred(agent, plans)[: max(COUNTS)]
-                seconds = plans.dispatch.evaluate(weights).seconds
-                best = best_of_first(seconds)
+                curve = best_so_far(plans, preferred(agent, plans)[: max(COUNTS)])
+                best = best_of_first(curve)
                 yield Row(f"{problem.name}.{cost}", family(problem), arm, seed, *best)
 
 
 def page(rows: list[Row], known: list[Row], options: DispatchAblations) -> str:
     """Return the page: distance from the best known and seconds over those of the whole."""
-    best = {row.problem: row.best_20 for row in known}
-    for row in [*known, *rows]:
-        best[row.problem] = min(best.get(row.problem, np.inf), row.best_20)
     lines = [
         "# Parts of the dispatch policy's pretraining", "",
         f"{len({row.problem for row in rows})} problems of validation families and of generated "
@@ -149,13 +137,4 @@ def page(rows: list[Row], known: list[Row], options: DispatchAblations) -> str:
         "first k plans from the best known; beside it an arm's seconds over those of the whole, "
         "families and kinds alike, with the 95 % interval over them.", "",
     ]  # fmt: skip
-    cells = []
-    for arm in dict.fromkeys(row.arm for row in rows):
-        cells.append([arm])
-        for k in COUNTS:
-            mine, whole = logs(rows, arm, k), logs(rows, WHOLE, k)
-            above, *_ = over({p: v - np.log(best[p]) for p, v in mine.items()}, rows)
-            ratio, low, high = over({p: v - whole[p] for p, v in mine.items()}, rows)
-            cells[-1] += [f"{above - 1:.1%}", f"{ratio:.3f} ({low:.3f} to {high:.3f})"]
-    heads = ["arm", *(text for k in COUNTS for text in (f"k = {k}", "over the whole"))]
-    return "\n".join([*lines, *table_lines(heads, cells)])
+    return "\n".join([*lines, *arms_table(rows, [*known, *rows], WHOLE)])

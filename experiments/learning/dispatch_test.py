@@ -17,7 +17,7 @@ The best known plan of a problem is the best of all arms, of the zoo's frozen pl
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatch
 from functools import cached_property
@@ -26,26 +26,21 @@ from itertools import product
 import numpy as np
 from jaxtyping import Float64
 
-from experiments.experiment import RESULTS, Experiment, say
+from experiments.experiment import RESULTS, Experiment, timed
 from experiments.learning import auto_alone
+from experiments.learning.dispatch_curves import DispatchPolicies, composed_curve, dispatch_plans
 from experiments.page_text import markdown_table
-from experiments.rows import read_rows
-from experiments.statistics import family_means, ratio_of
+from experiments.rows import grouped, read_rows
+from experiments.statistics import lead, lead_cell, mean_logs
 from go_rl.compare.portfolio.registry import METHODS
 from go_rl.core import DECISIONS, Budget, Objective, Plan
-from go_rl.costs.models.zoo_problem import priced_problem
 from go_rl.graphs.zoo.best_known import best_entries
 from go_rl.graphs.zoo.index import zoo_entry
 from go_rl.graphs.zoo.problems import ZooProblem, zoo_problems
 from go_rl.objectives.common.cross_entropy import CrossEntropy
-from go_rl.objectives.makespan.workspace import makespan_workspace
-from go_rl.policy.agent import Agent
-from go_rl.policy.controls import controlled
 from go_rl.policy.dispatch.dispatch_plans import DispatchPlans
 from go_rl.policy.dispatch.dispatch_search import DispatchSearch
 from go_rl.policy.learn.prototypes.forms import untrained_heads
-from go_rl.policy.prototypes.plans import preferred
-from go_rl.policy.weights import load_weights
 
 COUNTS = (1, 5, 20, 200)
 """Plans whose best is compared."""
@@ -59,8 +54,6 @@ FURTHER = tuple(
     )
 )  # fmt: skip
 """Graphs, of training iterations, and hardware that no frozen problem has."""
-CONTROLS = {"fixed order": "zero-output", "random encoder": "random-encoder", "blind": "blind"}
-RIVALS = ("composed", "annealing")
 DRAWN = ("untrained", "random encoder", "from scratch", "annealing", "fine-tuned")
 """Arms with a run for each evaluation seed; the others draw nothing."""
 TARGETS = (
@@ -91,14 +84,9 @@ class Row:
 
 
 @dataclass(frozen=True)
-class DispatchTest(Experiment):
+class DispatchTest(DispatchPolicies, Experiment):
     """Options of this experiment."""
 
-    weights: tuple[str, ...] = (
-        "dispatch-2.5",
-        "experiments/learning/runs/dispatch-wide-1/weights.npz",
-    )
-    """The policy by its training seeds, the one that ships first; only that one is fine-tuned."""
     only: tuple[str, ...] = ("*",)
     """Patterns of the problems' names."""
     seeds: int = 3
@@ -109,70 +97,55 @@ class DispatchTest(Experiment):
     def run(self) -> None:
         """Make the missing rows, then the page."""
         kept = self.kept_rows(Row)
-        for number, (name, named, cost) in enumerate(problems(self.most_nodes)):
-            if any(fnmatch(name, pattern) for pattern in self.only):
-                for row in self._rows(name, named, cost, kept.rows):
-                    kept.add(row)
-                say(number, name)
+        named = {name: (problem, cost) for name, problem, cost in problems(self.most_nodes)
+                 if any(fnmatch(name, pattern) for pattern in self.only)}  # fmt: skip
+        kept.fill(
+            ((name, *arm) for name in named for arm in self._arms),
+            lambda name, arm, seed: self._row(name, *named[name], arm, seed, kept.rows),
+            ("problem", "arm", "seed"),
+        )
         self.write_page(page(kept.rows, self))
 
-    def _rows(self, name: str, named: ZooProblem, cost: str, known: list[Row]) -> Iterator[Row]:
-        """Yield the rows of a problem that are missing; *fine-tuned* comes after *from scratch*."""
-        done = {(row.arm, row.seed) for row in known if row.problem == name}
-        missing = [each for each in self._arms if each not in done]
-        if not missing:
-            return
-        plans = DispatchPlans(makespan_workspace(priced_problem(named, cost)))
-        for arm, seed in missing:
-            began = time.process_time()
-            curve = self._curve(arm, seed, plans)
-            spent = time.process_time() - began
-            best = {f"best_{k}": float(curve[k - 1]) if k <= len(curve) else np.nan for k in COUNTS}
-            caught = 0
-            if arm == "fine-tuned":
-                key = (name, "from scratch", seed)
-                aim = next(r.best_200 for r in known if (r.problem, r.arm, r.seed) == key)
-                there = np.flatnonzero(curve <= aim * (1 + 1e-9))
-                caught = int(there[0]) + 1 if len(there) else 0
-            yield Row(
-                name, named.family, arm, seed, **best, to_scratch=caught,
-                processor_seconds=round(spent, 2),
-            )  # fmt: skip
+    def _row(
+        self, name: str, named: ZooProblem, cost: str, arm: str, seed: int, known: list[Row]
+    ) -> Row:
+        """Make a row; *fine-tuned* comes after *from scratch*, which is ``known`` then."""
+        plans = dispatch_plans(named, cost)
+        curve, spent = timed(lambda: self._curve(arm, seed, plans), time.process_time)
+        best = {f"best_{k}": float(curve[k - 1]) if k <= len(curve) else np.nan for k in COUNTS}
+        caught = 0
+        if arm == "fine-tuned":
+            key = (name, "from scratch", seed)
+            aim = next(r.best_200 for r in known if (r.problem, r.arm, r.seed) == key)
+            there = np.flatnonzero(curve <= aim * (1 + 1e-9))
+            caught = int(there[0]) + 1 if len(there) else 0
+        return Row(
+            name, named.family, arm, seed, **best, to_scratch=caught,
+            processor_seconds=round(spent, 2),
+        )  # fmt: skip
 
     @cached_property
     def _arms(self) -> list[tuple[str, int]]:
         trained = [(arm, seed) for seed in range(len(self.weights)) for arm in ("policy", "blind")]
-        drawn = [(arm, seed) for arm in DRAWN for seed in range(self.seeds)]
+        drawn = product(DRAWN, range(self.seeds))
         return [*trained, ("fixed order", 0), ("composed", 0), *drawn]
 
     def _curve(self, arm: str, seed: int, plans: DispatchPlans) -> Float64[np.ndarray, "S"]:
         """Return the best seconds after each plan of an arm."""
-        problem, last = plans.workspace.problem, max(COUNTS)
-        if arm in RIVALS:
+        budget = Budget(samples=max(COUNTS))
+        if arm == "composed":
+            return composed_curve(plans, COUNTS)
+        if arm == "annealing":
             method = METHODS[Objective.MAKESPAN][arm]()
-            if arm == "composed":
-                found = [method.optimize(problem, Budget(samples=k), 0).value for k in COUNTS]
-                return np.repeat(found, np.diff([0, *COUNTS]))
-            return along(method.optimize(problem, Budget(samples=last), seed))
-        if arm in ("fine-tuned", "from scratch"):
-            agent, memory = self._agents[0], {}
+        elif arm in ("fine-tuned", "from scratch"):
+            agent, memory = self.agents[0], {}
             if arm == "from scratch":
-                memory["search"] = CrossEntropy(
-                    untrained_heads(plans.round_size(agent), seed), seed
-                )
-            search = DispatchSearch(agent, memory=memory)
-            return along(search.optimize(problem, Budget(samples=last), seed))
-        if arm == "untrained":
-            weights = untrained_heads(ZERO_SHOT, seed)
+                first = untrained_heads(plans.round_size(agent), seed)
+                memory["search"] = CrossEntropy(first, seed)
+            method = DispatchSearch(agent, memory=memory)
         else:
-            agent = self._agents[0 if arm == "random encoder" else seed]
-            weights = preferred(controlled(agent, CONTROLS.get(arm), seed), plans)[:ZERO_SHOT]
-        seconds = plans.dispatch.evaluate(weights).seconds
-        return np.minimum.accumulate(np.where(np.isfinite(seconds), seconds, np.inf))
-
-    @cached_property
-    def _agents(self) -> list[Agent]:
-        return [load_weights(weights).agent for weights in self.weights]
+            return self.curve(arm, seed, plans, ZERO_SHOT)
+        return along(method.optimize(plans.workspace.problem, budget, seed))
 
 
 def problems(most_nodes: int) -> list[tuple[str, ZooProblem, str]]:
@@ -203,18 +176,19 @@ Logs = dict[tuple[str, int], dict[str, float]]
 
 def logs_of(rows: Sequence[Row]) -> Logs:
     """Return the logarithms of all arms, and of the best known plans as an arm."""
-    found: dict[tuple[str, int], dict[str, list[float]]] = {}
-    for row, k in product(rows, COUNTS):
-        value = getattr(row, f"best_{k}")
-        if np.isfinite(value):
-            by_problem = found.setdefault((row.arm, k), {})
-            by_problem.setdefault(row.problem, []).append(np.log(value))
-    logs = {key: {p: float(np.mean(v)) for p, v in each.items()} for key, each in found.items()}
-    best: dict[str, float] = {}
-    for row in rows:
-        values = [getattr(row, f"best_{k}") for k in COUNTS] + [_frozen(row.problem)]
-        best[row.problem] = float(np.nanmin([best.get(row.problem, np.inf), *values]))
-    logs["best known", max(COUNTS)] = {p: float(np.log(v)) for p, v in best.items()}
+    rows = sorted(rows, key=lambda row: row.problem)
+    arms = grouped(rows, lambda row: row.arm)
+    logs = {
+        (arm, k): mean_logs((row.problem, getattr(row, f"best_{k}")) for row in own)
+        for (arm, own), k in product(arms.items(), COUNTS)
+    }
+    best = {
+        name: min(
+            _frozen(name), np.nanmin([[getattr(r, f"best_{k}") for k in COUNTS] for r in own])
+        )
+        for name, own in grouped(rows, lambda row: row.problem).items()
+    }
+    logs["best known", max(COUNTS)] = mean_logs(best.items())
     return logs
 
 
@@ -224,17 +198,6 @@ def _frozen(problem: str) -> float:
     known = [entries[problem].seconds] if problem in entries else []
     rows = read_rows(auto_alone.Row, RESULTS / "auto_test.csv")
     return min((*known, *(row.value for row in rows if row.problem == problem)), default=np.inf)
-
-
-def ratio(
-    logs: Logs, rival: tuple[str, int], ours: tuple[str, int], family: dict[str, str]
-) -> tuple[float, float, float] | None:
-    """Return the rival's seconds over ours, families alike, with the interval over families."""
-    both = set(logs.get(rival, {})) & set(logs.get(ours, {}))
-    if not both:
-        return None
-    means = family_means((family[p], logs[rival][p] - logs[ours][p]) for p in sorted(both))
-    return ratio_of(means)
 
 
 def page(rows: Sequence[Row], options: DispatchTest) -> str:
@@ -264,12 +227,11 @@ def page(rows: Sequence[Row], options: DispatchTest) -> str:
 def _targets(rows: Sequence[Row], family: dict[str, str]) -> list[str]:
     logs, cells = logs_of(rows), []
     for rival, their, ours, plans, asked in TARGETS:
-        found = ratio(logs, (rival, their), (ours, plans), family)
-        if found is not None:
-            middle, low, high = found
+        found = lead(logs.get((rival, their), {}), logs.get((ours, plans), {}), family)
+        middle, low, _ = found
+        if np.isfinite(middle):
             reached = "reached" if middle >= asked and (asked < 1 or low > 1) else "missed"
-            cells.append([f"{ours}, {plans}", rival, f"{asked:.3f}",
-                          f"{middle:.3f} ({low:.3f} to {high:.3f})", reached])  # fmt: skip
+            cells.append([f"{ours}, {plans}", rival, f"{asked:.3f}", lead_cell(found), reached])
     caught = [r for r in rows if r.arm == "fine-tuned"]
     counts = [r.to_scratch or np.inf for r in caught]
     if counts:
@@ -283,10 +245,14 @@ def _targets(rows: Sequence[Row], family: dict[str, str]) -> list[str]:
 def _arms(rows: Sequence[Row], family: dict[str, str]) -> list[str]:
     logs, cells = logs_of(rows), []
     for arm in dict.fromkeys(row.arm for row in rows):
-        found = [ratio(logs, (arm, k), ("policy" if k <= ZERO_SHOT else "fine-tuned", k), family)
-                 for k in COUNTS]  # fmt: skip
-        cells.append(
-            [arm, *("" if f is None else "{:.3f} ({:.3f} to {:.3f})".format(*f) for f in found)]
-        )
+        found = [
+            lead(
+                logs[arm, k],
+                logs.get(("policy" if k <= ZERO_SHOT else "fine-tuned", k), {}),
+                family,
+            )
+            for k in COUNTS
+        ]
+        cells.append([arm, *map(lead_cell, found)])
     heads = ("arm over the policy", *(f"{k}" for k in COUNTS[:-1]), "200, over fine-tuned")
     return [markdown_table(heads, cells)]

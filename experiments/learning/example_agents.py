@@ -12,7 +12,7 @@ definition), and linear-dp.
 from __future__ import annotations
 
 import runpy
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -44,11 +44,11 @@ class ExampleAgents(Experiment):
     def run(self) -> None:
         """Make the rows that are missing; write the page."""
         table = self.kept_rows(Row)
-        for seed in range(1, self.seeds + 1):  # graph and settings were chosen on others
-            for arm, train in ARMS.items():
-                if not table.has(arm, seed, "drawn", self.steps):
-                    for row in rows_of(arm, train, seed, self.steps):
-                        table.add(row)
+        seeds = range(1, self.seeds + 1)  # graph and settings were chosen on others
+        table.fill(
+            ((arm, seed, "drawn", self.steps) for seed in seeds for arm in ARMS),
+            lambda arm, seed, _, steps: rows_of(arm, seed, steps),
+        )
         self.write_page(page(table.rows, self))
 
 
@@ -97,41 +97,29 @@ def one_file(seed: int, steps: int) -> tuple[list[float], list[float]]:
 ARMS = {"MaskablePPO": shelf, "one file": one_file}
 
 
-def rows_of(arm: str, train: Callable[..., Any], seed: int, steps: int) -> list[Row]:
+def rows_of(arm: str, seed: int, steps: int) -> list[Row]:
     """Train an agent; return its rows, the last one of them when it has learned."""
-    before, after = train(seed, steps)
+    before, after = ARMS[arm](seed, steps)
     env = example("train_off_the_shelf_agent")["made"](GRAPH, HARDWARE)
-    rows = [
+    return [
         Row(arm, seed, "uniform", 0, float(np.mean(drawn_uniformly(env, seed)))),
         Row(arm, seed, "drawn", 0, float(np.mean(before))),
         Row(arm, seed, "drawn", steps, float(np.mean(after))),
     ]
-    print(rows[-1], flush=True)
-    return rows
-
-
-def throughput(info: dict[str, Any]) -> float:
-    """Return the throughput over the heuristic's of a plan; 0 of a failure."""
-    return info["reference_seconds"] / info["seconds"]
-
-
-def played(choose: Callable[[Any, np.ndarray], int], env: gymnasium.Env[Any, Any]) -> float:
-    """Return the throughput of one episode by a choice from what is seen and the mask."""
-    seen, _ = env.reset()
-    while True:
-        action = choose(seen, env.get_wrapper_attr("action_masks")())
-        seen, _, ended, _, info = env.step(action)
-        if ended:
-            return throughput(info)
 
 
 def drawn_uniformly(env: gymnasium.Env[Any, Any], seed: int) -> list[float]:
-    """Return the throughput of episodes whose actions are drawn uniformly from the masks."""
-    random = np.random.default_rng(seed)
-    return [
-        played(lambda _, masks: int(random.choice(np.flatnonzero(masks))), env)
-        for _ in range(DRAWN)
-    ]
+    """Return the throughput over the heuristic's, 0 of a failure, of episodes whose actions are
+    drawn uniformly from the masks."""
+    random, found = np.random.default_rng(seed), []
+    for _ in range(DRAWN):
+        env.reset()
+        ended, info = False, {}
+        while not ended:
+            masks = env.get_wrapper_attr("action_masks")()
+            _, _, ended, _, info = env.step(int(random.choice(np.flatnonzero(masks))))
+        found.append(info["reference_seconds"] / info["seconds"])
+    return found
 
 
 def values(rows: Sequence[Row], arm: str, when: str, steps: int) -> list[float]:

@@ -20,31 +20,31 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from fnmatch import fnmatch
 from functools import cached_property
+from itertools import product
 from pathlib import Path
 from unittest import mock
 
 import numpy as np
 
-from experiments.experiment import Experiment, say
-from experiments.page_text import markdown_table
-from experiments.statistics import family_means, ratio_of
+from experiments.experiment import Experiment
+from experiments.learning.dispatch_arms import FIRST_SEED, family
+from experiments.learning.dispatch_curves import last_priced
+from experiments.page_text import table_lines
+from experiments.rows import grouped
+from experiments.statistics import lead, lead_cell, mean_logs
 from go_rl.compare.portfolio.portfolio import compile_methods
 from go_rl.compare.portfolio.registry import METHODS
-from go_rl.core import Budget, Objective, Optimizer, Plan
-from go_rl.costs.models.zoo_problem import priced_problem
+from go_rl.core import Budget, Objective, Optimizer
 from go_rl.graphs.zoo.index import generated_name, generated_seed, zoo_entry
 from go_rl.graphs.zoo.problems import Part, ZooProblem, zoo_problems
 from go_rl.objectives.ring.methods.order_search import OrderSearch
 from go_rl.policy.agent import Agent
 from go_rl.policy.learn.config import OrdersTrainConfig
-from go_rl.policy.learn.prototypes.problems import PrototypeProblem
 from go_rl.policy.orders.order_policy_search import OrderPolicySearch
 from go_rl.policy.weights import load_weights
 
 COUNTS = (1, 5, 20, 64, 200)
 """Orders whose best is compared."""
-FIRST_SEED = 1_000_000
-"""First seed of the generated networks; training takes seeds below."""
 CONTROLS = {"random prototypes": "untrained"}
 TIMED = ("order-policy", "order-search", "unit-annealing", "local-search", "linear-dp", "policy")
 """Methods that run for equal seconds."""
@@ -91,12 +91,16 @@ class OrderArms(Experiment):
     def run(self) -> None:
         """Make the missing rows, then the page."""
         kept = self.kept_rows(Row)
-        done = {(row.problem, row.arm, row.seed) for row in kept.rows}
         compile_methods(Objective.RING)
-        for number, problem in enumerate(self._problems()):
-            for row in self.rows(problem, done):
-                kept.add(row)
-            say(number, problem.name)
+        named = {problem.name: problem for problem in self._problems()}
+        arms = [*product(("policy", "untrained", *CONTROLS), range(self.seeds))]
+        timed = [(f"{name}, seconds", 0) for name in TIMED]
+        kept.fill(
+            ((name, *arm) for name, ring in named.items()
+             for arm in arms + timed * (generated_seed(ring.graph) is None)),
+            lambda name, arm, seed: self._rows(named[name], arm, seed),
+            ("problem", "arm", "seed"),
+        )  # fmt: skip
         self.write_page(page(kept.rows, self))
 
     def _problems(self) -> Iterator[ZooProblem]:
@@ -109,27 +113,19 @@ class OrderArms(Experiment):
             name = generated_name(FIRST_SEED + i, inference=True)
             yield ZooProblem(name, hardware[i // 10 % len(hardware)], "ring", ("placement",))
 
-    def rows(self, named: ZooProblem, done: set[tuple[str, str, int]]) -> Iterator[Row]:
-        """Yield the rows of a ring that are missing."""
-        family = PrototypeProblem(named.graph, named.hardware, (), "analytical").kind
-        arms = ("policy", "untrained", *CONTROLS)
-        wanted = [(arm, seed) for arm in arms for seed in range(self.seeds)]
-        timed = TIMED if generated_seed(named.graph) is None else ()
-        wanted += [(f"{name}, seconds", 0) for name in timed]
-        missing = [each for each in wanted if (named.name, *each) not in done]
-        problem = priced_problem(named) if missing else None
-        for arm, seed in missing:
-            assert problem is not None
-            if arm.endswith(", seconds"):
-                made = METHODS[Objective.RING][arm.partition(",")[0]]()
-                with mock.patch.object(time, "perf_counter", time.process_time):
-                    plan = made.optimize(problem, Budget(seconds=self.seconds), seed)
-                yield Row(named.name, family, arm, seed, self.seconds, _value(plan))
-                continue
-            plan = self._optimizer(arm, seed).optimize(problem, Budget(samples=max(COUNTS)), seed)
-            for count in COUNTS:
-                best = min((p.seconds for p in plan.curve if p.samples <= count), default=np.inf)
-                yield Row(named.name, family, arm, seed, count, best)
+    def _rows(self, named: ZooProblem, arm: str, seed: int) -> Iterator[Row]:
+        """Yield the rows of an arm on a ring."""
+        kind, problem = family(named), last_priced(named)
+        if arm.endswith(", seconds"):
+            made = METHODS[Objective.RING][arm.partition(",")[0]]()
+            with mock.patch.object(time, "perf_counter", time.process_time):
+                plan = made.optimize(problem, Budget(seconds=self.seconds), seed)
+            yield Row(named.name, kind, arm, seed, self.seconds, plan.value)
+            return
+        plan = self._optimizer(arm, seed).optimize(problem, Budget(samples=max(COUNTS)), seed)
+        for count in COUNTS:
+            best = min((p.seconds for p in plan.curve if p.samples <= count), default=np.inf)
+            yield Row(named.name, kind, arm, seed, count, best)
 
     def _optimizer(self, arm: str, seed: int) -> Optimizer:
         if arm == "untrained":
@@ -140,10 +136,6 @@ class OrderArms(Experiment):
     @cached_property
     def _agents(self) -> list[Agent]:
         return [load_weights(weights).agent for weights in self.weights]
-
-
-def _value(plan: Plan) -> float:
-    return plan.value if plan.evaluation.status.ok else np.inf
 
 
 def page(rows: list[Row], options: OrderArms) -> str:
@@ -166,45 +158,36 @@ def page(rows: list[Row], options: OrderArms) -> str:
 
 
 def _by_count(rows: list[Row]) -> list[str]:
-    cells = []
-    for arm in ("untrained", *CONTROLS):
-        ratios = (_over(_logs(rows, arm, k), _logs(rows, "policy", k), rows) for k in COUNTS)
-        cells.append([arm, *ratios])
-    best = {
-        p: min(row.value for row in rows if row.problem == p) for p in {r.problem for r in rows}
-    }
-    known = {p: float(np.log(value)) for p, value in best.items() if np.isfinite(value)}
-    above = (_over(_logs(rows, "policy", k), known, rows) for k in COUNTS)
-    cells.append(["the policy above the best", *above])
-    heads = ["over the policy", *(f"{k} orders" for k in COUNTS)]
-    return markdown_table(heads, cells).splitlines()
+    policy = {k: _logs(rows, "policy", k) for k in COUNTS}
+    cells = [
+        [arm, *(_over(_logs(rows, arm, k), policy[k], rows) for k in COUNTS)]
+        for arm in ("untrained", *CONTROLS)
+    ]
+    problems = grouped(rows, lambda row: row.problem)
+    best = mean_logs((name, min(row.value for row in own)) for name, own in problems.items())
+    cells.append(["the policy above the best", *(_over(policy[k], best, rows) for k in COUNTS)])
+    return table_lines(["over the policy", *(f"{k} orders" for k in COUNTS)], cells)
 
 
 def _by_seconds(rows: list[Row]) -> list[str]:
     timed = [row for row in rows if row.arm.endswith(", seconds")]
     if not timed:
         return []
-    ours = _logs(timed, "order-policy, seconds", timed[0].count)
-    cells = [
-        [name, _over(_logs(timed, f"{name}, seconds", timed[0].count), ours, timed)]
-        for name in TIMED[1:]
-    ]
-    heads = ["method", f"over order-policy, {timed[0].count:g} s of the processor each"]
-    return markdown_table(heads, cells).splitlines()
+    seconds = timed[0].count
+    found = {name: _logs(timed, f"{name}, seconds", seconds) for name in TIMED}
+    ours = found.pop(TIMED[0])
+    cells = [[name, _over(logs, ours, timed)] for name, logs in found.items()]
+    heads = ["method", f"over order-policy, {seconds:g} s of the processor each"]
+    return table_lines(heads, cells)
 
 
 def _logs(rows: list[Row], arm: str, count: float) -> dict[str, float]:
     """Log seconds of an arm by problem, the mean over its seeds; problems without a plan are
     left out."""
-    found: dict[str, list[float]] = {}
-    for row in rows:
-        if row.arm == arm and row.count == count and np.isfinite(row.value):
-            found.setdefault(row.problem, []).append(float(np.log(row.value)))
-    return {problem: float(np.mean(values)) for problem, values in found.items()}
+    return mean_logs(
+        (row.problem, row.value) for row in rows if (row.arm, row.count) == (arm, count)
+    )
 
 
 def _over(mine: dict[str, float], other: dict[str, float], rows: list[Row]) -> str:
-    of = {row.problem: row.family for row in rows}
-    both = [(of[p], mine[p] - other[p]) for p in mine if p in other]
-    ratio, low, high = ratio_of(family_means(both))
-    return f"{ratio:.3f} ({low:.3f} to {high:.3f})"
+    return lead_cell(lead(mine, other, {row.problem: row.family for row in rows}))

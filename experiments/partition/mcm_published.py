@@ -9,7 +9,7 @@ have no part in choosing weights. Seed i takes the i-th weights.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from pathlib import Path
@@ -18,12 +18,13 @@ from typing import Literal
 import numpy as np
 
 from experiments.experiment import Experiment, say
-from experiments.page_text import markdown_table
-from experiments.partition.catch_up import catch_up_table, reach_rows, runs_of
+from experiments.page_text import NOTHING, markdown_table
+from go_rl.compare.benchmark.comparison import change_points, samples_to_reach, throughput_curve
 from go_rl.compare.benchmark.config import THRESHOLDS
 from go_rl.compare.benchmark.evaluate import Comparison, EvaluateConfig, evaluate
 from go_rl.compare.benchmark.methods import learned_methods
-from go_rl.compare.benchmark.summary import summarise
+from go_rl.compare.benchmark.run_store import Run
+from go_rl.compare.benchmark.summary import by_method, settings, summarise
 from go_rl.core import Budget, Objective, Optimizer, Plan, Problem
 from go_rl.objectives.methods import Annealing, RandomSearch
 from go_rl.policy.agent import Agent, new_agent
@@ -53,6 +54,8 @@ PAPER = {
     "finetuned": "171 / 503 / 1362",
 }
 """Samples in the paper until 1.6 / 1.7 / 1.8, mean of its 16 graphs."""
+CATCH_UP = ("method", "runs that reach it", "samples, median", "seconds, median",
+            "scratch: samples", "scratch: seconds")  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -169,3 +172,56 @@ def _by_graph(comparison: Comparison, options: McmPublished) -> list[list[str]]:
             cells.append(f"{np.exp(np.mean(np.log(found))):.3f}")
         rows.append([method, *cells])
     return rows
+
+
+def reached(run: Run, value: float) -> tuple[float, float]:
+    """Return the samples and seconds after which a run is as good as ``value``; NaN: never."""
+    for samples, seconds, best in run.curve:
+        if best <= value * (1 + 1e-9):
+            return float(samples), seconds
+    return np.nan, np.nan
+
+
+def runs_of(comparison: Comparison, method: str) -> list[Run]:
+    """Return the runs of a method in the one setting."""
+    (setting,) = settings(comparison)
+    return by_method(comparison, setting).get(method, [])
+
+
+def reach_rows(comparison: Comparison, limits: Sequence[float]) -> list[list[str]]:
+    """Return a line for each method: samples until its mean curve reaches each limit."""
+    lines = []
+    for method in comparison.methods:
+        found = runs_of(comparison, method)
+        reach = samples_to_reach(throughput_curve(found, change_points(found)), limits)
+        lines.append([method, *("never" if x is None else f"{x:.0f}" for x in reach)])
+    return lines
+
+
+def catch_up_table(comparison: Comparison, final: str) -> str:
+    """Return the table of how soon every method is as good as ``final`` at its end."""
+    later = [
+        _catch_up(comparison, method, final)
+        for method in comparison.methods
+        if method not in (final, "greedy")
+    ]
+    return markdown_table(CATCH_UP, later)
+
+
+def _catch_up(comparison: Comparison, method: str, last: str) -> list[str]:
+    """One line: how soon a method is as good as the learner from scratch at its end."""
+    final = {(r.problem, r.seed): r for r in runs_of(comparison, last)}
+    values = {key: run.value for key, run in final.items() if run.value is not None}
+    theirs = [
+        reached(run, values[run.problem, run.seed])
+        for run in runs_of(comparison, method)
+        if (run.problem, run.seed) in values
+    ]
+    soon = [pair for pair in theirs if np.isfinite(pair).all()]
+    own = [reached(final[key], value) for key, value in values.items()]
+    middle = [
+        f"{np.median(x):.4g}" if len(x) else NOTHING
+        for pairs in (soon, own)
+        for x in np.reshape(pairs, (-1, 2)).T
+    ]
+    return [method, f"{len(soon)} of {len(theirs)}", *middle]

@@ -22,8 +22,9 @@ from scipy.stats import spearmanr
 
 import go_rl
 from experiments.experiment import Experiment, say
-from experiments.page_text import NOTHING, table_lines
+from experiments.page_text import cell, table_lines
 from experiments.partition.mcm_published import WEIGHTS, methods
+from experiments.statistics import geometric_mean
 from go_rl.api.options import OptimizeOptions
 from go_rl.api.problem import problem_for
 from go_rl.core import Budget, Evaluation, Optimizer, Problem
@@ -103,7 +104,7 @@ class MeasuredChips(Experiment):
         pricer = self.measured()
         for seed in range(self.seeds):
             for method in self.methods:
-                if not any((row.method, row.seed) == (method, seed) for row in rows.rows):
+                if not rows.has(method, seed, names=("method", "seed")):
                     for row in self.runs(pricer, method, seed):
                         rows.add(row)
                     for row in pricer.told():
@@ -233,4 +234,4 @@ def page(rows: list[ChipsRow], plans: list[PlanRow], options: MeasuredChips) -> 
 def throughput(rows: list[ChipsRow]) -> str:
     """Return the geometric mean of throughput over the heuristic's."""
     found = [row.heuristic / row.seconds for row in rows if np.isfinite(row.seconds)]
-    return f"{np.exp(np.mean(np.log(found))):.3f}" if found else NOTHING
+    return cell(geometric_mean(found))

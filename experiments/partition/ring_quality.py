@@ -12,6 +12,7 @@ import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cache, partial
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -108,15 +109,13 @@ class Rival:
 def quality(options: RingQuality) -> None:
     """Every method on every graph."""
     table = options.kept_rows(Quality)
-    for name, read in _graphs(options).items():
-        for chips in CHIPS:
-            for rules in RULES:
-                missing = [m for m in METHODS if not table.has(name, chips, rules, m)]
-                problem = _problem(read(), chips, rules) if missing else None
-                if problem is None or problem.graph.num_nodes > options.most_nodes:
-                    continue
-                for method in missing:
-                    table.add(_quality_row(problem, name, chips, method, options))
+    for (name, read), chips, rules in product(_graphs(options).items(), CHIPS, RULES):
+        missing = [m for m in METHODS if not table.has(name, chips, rules, m)]
+        problem = _problem(read(), chips, rules) if missing else None
+        if problem is None or problem.graph.num_nodes > options.most_nodes:
+            continue
+        for method in missing:
+            table.add(_quality_row(problem, name, chips, method, options))
     if table.rows:
         _write_quality(table.rows, options)
 
@@ -230,23 +229,21 @@ def _means(rows: list[Quality]) -> list[list[str]]:
     bound = _best_bounds(rows)
     value = {(r.graph, r.chips, r.rules, r.method): r.t_max_ms for r in rows}
     lines = []
-    for chips in CHIPS:
-        for rules in RULES:
-            names = sorted({r.graph for r in rows if (r.chips, r.rules) == (chips, rules)})
-            full = [
-                g for g in names
-                if all(np.isfinite(value.get((g, chips, rules, m), np.inf)) for m in METHODS)
-                and bound[g, chips, rules] > 0
-            ]  # fmt: skip
-            for method in METHODS if full else ():
-                mine = np.array([value[g, chips, rules, method] for g in full])
-                first = np.array([value[g, chips, rules, "greedy"] for g in full])
-                least = np.array([bound[g, chips, rules] for g in full])
-                lines.append(
-                    [str(chips), rules, method, f"{len(full)} of {len(names)}",
-                     f"{geometric_mean(mine / least):.4f}",
-                     f"{geometric_mean(first / mine):.4f}"]
-                )  # fmt: skip
+    for chips, rules in product(CHIPS, RULES):
+        names = sorted({r.graph for r in rows if (r.chips, r.rules) == (chips, rules)})
+        full = [
+            g for g in names
+            if all(np.isfinite(value.get((g, chips, rules, m), np.inf)) for m in METHODS)
+            and bound[g, chips, rules] > 0
+        ]  # fmt: skip
+        for method in METHODS if full else ():
+            mine = np.array([value[g, chips, rules, method] for g in full])
+            first = np.array([value[g, chips, rules, "greedy"] for g in full])
+            least = np.array([bound[g, chips, rules] for g in full])
+            lines.append([
+                str(chips), rules, method, f"{len(full)} of {len(names)}",
+                f"{geometric_mean(mine / least):.4f}", f"{geometric_mean(first / mine):.4f}",
+            ])  # fmt: skip
     return lines
 
 

@@ -21,7 +21,7 @@ from experiments.page_text import Column
 from experiments.rows import rows_table
 from go_rl.api.options import OptimizeOptions
 from go_rl.api.problem import problem_for
-from go_rl.core import Budget, Plan
+from go_rl.core import Budget
 from go_rl.objectives.ring.methods.linear_dp import LinearDP
 from go_rl.objectives.ring.workspace import RingWorkspace, ring_workspace
 from go_rl.solvers import Means
@@ -90,17 +90,14 @@ def log_probs_around(
 
 def rows_of(name: str, draws: int, seconds: float) -> Iterator[Row]:
     """Measure one graph."""
-    workspace, plan = _solved(name, seconds)
+    options = OptimizeOptions(rules="strict", hardware="ring36", memory=False)
+    problem = problem_for(go_rl.load(f"zoo:{name}"), options)
+    workspace = ring_workspace(problem)
+    plan = LinearDP().optimize(problem, Budget(seconds=seconds), 0)
     device = plan.device.astype(np.int16)
     for width, noise in product(WIDTHS, NOISE):
         if width > 0.0 or noise == 0.0:
             yield _row(workspace, name, device, width, noise, draws)
-
-
-def _solved(name: str, seconds: float) -> tuple[RingWorkspace, Plan]:
-    options = OptimizeOptions(rules="strict", hardware="ring36", memory=False)
-    problem = problem_for(go_rl.load(f"zoo:{name}"), options)
-    return ring_workspace(problem), LinearDP().optimize(problem, Budget(seconds=seconds), 0)
 
 
 def _row(

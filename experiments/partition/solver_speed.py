@@ -11,6 +11,7 @@ from __future__ import annotations
 import os
 import time
 from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
 from typing import Annotated
 
@@ -103,9 +104,9 @@ class Row:
     """Largest resident memory of this process so far, MiB."""
 
 
-def layered_graph(nodes: int, seed: int = 0) -> OpGraph:
+def layered_graph(nodes: int) -> OpGraph:
     """A network of layers of one to six operators that read a few of the layers just before."""
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(0)
     builder = GraphBuilder(f"layered {nodes}")
     recent: list[int] = []
     layer: list[int] = []
@@ -174,25 +175,21 @@ def _draw(
 def on_published_graphs(folder: Path, settings: SolverSpeed) -> list[Row]:
     """The training BERT, then the graphs on which CP-SAT is asked too."""
     rows = []
-    for name, chips in (MAIN, *RIVALS):
-        graph = load(folder / GRAPHS / f"{name}.json")
-        for rules in ("strict", "default"):
-            problem = problem_for(graph, chips, rules)
-            asked = (name, chips) != MAIN
-            rival = float("nan")
-            if asked:
-                instance = RingSolver(problem).instance
-                found = first_partition(instance, settings.rival_seconds, workers=2)
-                rival = found.seconds if found.status.ok else float("inf")
-            rows += measure(problem, name, settings, rival)
+    for (name, chips), rules in product((MAIN, *RIVALS), ("strict", "default")):
+        problem = problem_for(load(folder / GRAPHS / f"{name}.json"), chips, rules)
+        rival = float("nan")
+        if (name, chips) != MAIN:
+            instance = RingSolver(problem).instance
+            found = first_partition(instance, settings.rival_seconds, workers=2)
+            rival = found.seconds if found.status.ok else float("inf")
+        rows += measure(problem, name, settings, rival)
     return rows
 
 
 def on_growing_graphs(settings: SolverSpeed) -> list[Row]:
     """The size curve, ascending, so that the peak memory of a row is that row's."""
     rows = []
-    for nodes in settings.sizes:
-        for rules in ("strict", "default"):
-            problem = problem_for(layered_graph(nodes), 36, rules)
-            rows += measure(problem, f"layered {nodes}", settings, float("nan"))
+    for nodes, rules in product(settings.sizes, ("strict", "default")):
+        problem = problem_for(layered_graph(nodes), 36, rules)
+        rows += measure(problem, f"layered {nodes}", settings, float("nan"))
     return rows

@@ -19,7 +19,7 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from itertools import product
+from itertools import product, takewhile
 
 import numpy as np
 
@@ -74,11 +74,10 @@ class HdpReproduction(Experiment):
         """Make the missing runs, then the page."""
         table = self.kept_runs(Run)
         end = time.perf_counter() + 60 * self.minutes
-        done = {(r.row, r.attempt, r.seed, r.samples, r.colocate) for r in table.rows}
-        for seed, row, attempt in product(range(self.seeds), self.rows, self.attempts):
-            key = (row, attempt, seed, self.samples, self.colocate)
-            if key not in done and time.perf_counter() < end:
-                table.add(_run(*key))
+        keys = ((row, attempt, seed, self.samples, self.colocate) for seed, row, attempt
+                in product(range(self.seeds), self.rows, self.attempts))  # fmt: skip
+        names = ("row", "attempt", "seed", "samples", "colocate")
+        table.fill(takewhile(lambda _: time.perf_counter() < end, keys), _run, names)
         self.write_page(page(table.rows))
 
 

@@ -10,11 +10,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from itertools import product
 
 import flax.linen as nn
 import numpy as np
 
-from experiments.experiment import Experiment, say
+from experiments.experiment import Experiment
 from experiments.page_text import table_lines
 from go_rl.api.options import OptimizeOptions
 from go_rl.api.problem import problem_for
@@ -87,17 +88,12 @@ class MicroBatches(Experiment):
     def run(self) -> None:
         """Make the missing rows, then the page."""
         kept = self.kept_rows(Row)
-        for network, build in NETWORKS.items():
-            for parts in PARTS:
-                if not kept.has(network, parts):
-                    for row in self.rows(network, build(), parts):
-                        kept.add(row)
-                        say(parts, f"{network} {row.method}: {row.milliseconds:.2f} ms")
+        kept.fill(product(NETWORKS, PARTS), self.rows)
         self.write_page(page(kept.rows))
 
-    def rows(self, network: str, built: Built, parts: int) -> Iterator[Row]:
+    def rows(self, network: str, parts: int) -> Iterator[Row]:
         """Yield the rows of one network in some micro-batches."""
-        function, args, weights = built
+        function, args, weights = NETWORKS[network]()
         if parts > 1:
             function = in_micro_batches(function, args, weights, parts)
         graph = trace_jax(function, *args, weights=weights, name=network)
@@ -148,11 +144,10 @@ def page(rows: list[Row]) -> Iterator[str]:
     yield from ("# Training iterations in micro-batches", "", ABOUT, "")
     found = {(r.network, r.parts, r.method): r for r in rows}
     lines = []
-    for network in NETWORKS:
-        for parts in PARTS:
-            cells = [found.get((network, parts, method)) for method in METHODS]
-            nodes = next((str(row.nodes) for row in cells if row), "")
-            lines.append((network, str(parts), nodes, *map(_cell, cells)))
+    for network, parts in product(NETWORKS, PARTS):
+        cells = [found.get((network, parts, method)) for method in METHODS]
+        nodes = next((str(row.nodes) for row in cells if row), "")
+        lines.append((network, str(parts), nodes, *map(_cell, cells)))
     yield from table_lines(("network", "N", "nodes", *METHODS), lines)
 
 

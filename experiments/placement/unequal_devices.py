@@ -13,11 +13,11 @@ from itertools import product
 
 import numpy as np
 
-from experiments.experiment import Experiment, say
+from experiments.experiment import Experiment
 from experiments.page_text import table_lines
 from experiments.statistics import geometric_mean
 from go_rl.compare.portfolio.portfolio import run
-from go_rl.core import Budget, Plan
+from go_rl.core import Budget
 from go_rl.costs.models.zoo_problem import priced_problem
 from go_rl.graphs.zoo.problems import ZooProblem
 
@@ -50,11 +50,7 @@ class UnequalDevices(Experiment):
     def run(self) -> None:
         """Make the missing rows, then the page."""
         kept = self.kept_rows(Row)
-        for number, (graph, hardware) in enumerate(product(GRAPHS, SYSTEMS)):
-            if not kept.has(graph, hardware):
-                for row in self.rows(graph, hardware):
-                    kept.add(row)
-                say(number, f"{graph} {hardware}")
+        kept.fill(product(GRAPHS, SYSTEMS), self.rows)
         self.write_page(page(kept.rows))
 
     def rows(self, graph: str, hardware: str) -> Iterator[Row]:
@@ -62,15 +58,11 @@ class UnequalDevices(Experiment):
         named = ZooProblem(f"{graph}-training", hardware, "makespan", DECIDE)
         problem = priced_problem(named, self.cost)
         best = run(problem, "auto", Budget(seconds=self.seconds)).best
-        yield Row(graph, hardware, "auto", _seconds(best))
+        yield Row(graph, hardware, "auto", best.value)
         for method in RIVALS:
             plans = run(problem, method, Budget(samples=100)).plans
             own = next(plan for plan in plans if plan.optimizer == method)
-            yield Row(graph, hardware, method, _seconds(own))
-
-
-def _seconds(plan: Plan) -> float:
-    return plan.value if plan.evaluation.status.ok else np.inf
+            yield Row(graph, hardware, method, own.value)
 
 
 def page(rows: list[Row]) -> Iterator[str]:

@@ -13,6 +13,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from experiments.readers.foreign_transformers import transformer
 from experiments.readers.torch_networks import NETWORKS as COUNTED
 
 WIDTH, HEADS, LAYERS, WORDS, LENGTH, SIDE = 64, 4, 3, 200, 16, 64
@@ -21,7 +22,7 @@ SIZES: dict[str, Any] = {
     "intermediate_size": 4 * WIDTH, "vocab_size": WORDS,
 }  # fmt: skip
 GROUPED = {**SIZES, "num_key_value_heads": 2}
-SPEECH = {
+SPEECH: dict[str, Any] = {
     "d_model": WIDTH, "encoder_layers": 2, "decoder_layers": 2, "encoder_attention_heads": HEADS,
     "decoder_attention_heads": HEADS, "encoder_ffn_dim": 4 * WIDTH, "decoder_ffn_dim": 4 * WIDTH,
     "vocab_size": WORDS, "max_source_positions": 50, "pad_token_id": 0, "bos_token_id": 1,
@@ -41,10 +42,10 @@ class Exported:
     """Further arguments of ``torch.onnx.export``."""
 
 
-def _image(batch: int = 2, side: int = SIDE) -> Any:
+def _image() -> Any:
     import torch
 
-    return torch.randn(batch, 3, side, side)
+    return torch.randn(2, 3, SIDE, SIDE)
 
 
 def _words(batch: int = 2, length: int = LENGTH) -> Any:
@@ -86,12 +87,7 @@ def _plain(model: Any, *names: str) -> Any:
 
 def _language(family: str, head: str, *arguments: Any, **settings: Any) -> Exported:
     """A model of transformers, of the inputs by name that the arguments are: pairs."""
-    import transformers
-
-    configuration = getattr(transformers, f"{family}Config")(
-        **settings, attn_implementation="eager"
-    )
-    model = getattr(transformers, f"{family}{head}")(configuration)
+    model = transformer(family, head, **settings)
     names, tensors = zip(*((name, make()) for name, make in arguments), strict=True)
     return Exported(_plain(model, *names), tensors)
 
@@ -99,20 +95,16 @@ def _language(family: str, head: str, *arguments: Any, **settings: Any) -> Expor
 def _with_cache(family: str, **settings: Any) -> Exported:
     """A language model that reads and extends its keys and values, a token a run."""
     import torch
-    import transformers
     from transformers.cache_utils import DynamicCache
 
-    configuration = getattr(transformers, f"{family}Config")(
-        **settings, attn_implementation="eager"
-    )
-    model = getattr(transformers, f"{family}ForCausalLM" if family != "GPT2" else "GPT2LMHeadModel")
+    head = "LMHeadModel" if family == "GPT2" else "ForCausalLM"
 
     class Cached(torch.nn.Module):
         """Tokens, then keys and values of each layer."""
 
         def __init__(self) -> None:
             super().__init__()
-            self.model = model(configuration)
+            self.model = transformer(family, head, **settings)
 
         def forward(self, words: Any, *past: Any) -> Any:
             cache = DynamicCache(zip(past[::2], past[1::2], strict=True))
@@ -160,21 +152,11 @@ def _experts() -> Exported:
 
 def _recurrent(kind: str) -> Exported:
     import torch
-    from torch import nn
 
-    class Tagger(nn.Module):
-        """Two layers both ways, and a score for each word."""
+    from experiments.readers.torch_modules import Tagger
 
-        def __init__(self) -> None:
-            super().__init__()
-            self.words = nn.Embedding(WORDS, WIDTH)
-            self.layers = getattr(nn, kind)(WIDTH, WIDTH, 2, bidirectional=True, batch_first=True)
-            self.score = nn.Linear(2 * WIDTH, 10)
-
-        def forward(self, x: Any) -> Any:
-            return self.score(self.layers(self.words(x))[0])
-
-    return Exported(Tagger(), (torch.randint(0, WORDS, (2, LENGTH)),))
+    model = Tagger(kind, WORDS, WIDTH, WIDTH, tags=10)
+    return Exported(model, (torch.randint(0, WORDS, (2, LENGTH)),))
 
 
 def _condition() -> Exported:
@@ -208,10 +190,6 @@ def _counted(name: str) -> Exported:
 IDS, DECODER = ("input_ids", _words), ("decoder_input_ids", _words)
 
 
-def _pixels() -> Any:
-    return _image()
-
-
 def _sound(*shape: int) -> Callable[[], Any]:
     import torch
 
@@ -221,10 +199,7 @@ def _sound(*shape: int) -> Callable[[], Any]:
 def _whisper(part: str) -> Exported:
     given = [("input_features", _sound(2, 80, 100)), DECODER]
     if part == "encoder":
-        import transformers
-
-        settings: dict[str, Any] = {**SPEECH, "attn_implementation": "eager"}
-        model = transformers.WhisperModel(transformers.WhisperConfig(**settings)).encoder
+        model = transformer("Whisper", **SPEECH).encoder
         return Exported(_plain(model, "input_features"), (given[0][1](),))
     return _language("Whisper", "ForConditionalGeneration", *given, **SPEECH)
 
@@ -232,7 +207,7 @@ def _whisper(part: str) -> Exported:
 def _clip() -> Exported:
     vision = {key: size for key, size in PICTURE.items() if key != "vocab_size"}
     return _language(
-        "CLIP", "Model", IDS, ("pixel_values", _pixels), text_config=SIZES, vision_config=vision,
+        "CLIP", "Model", IDS, ("pixel_values", _image), text_config=SIZES, vision_config=vision,
         projection_dim=WIDTH,
     )  # fmt: skip
 
@@ -274,9 +249,9 @@ NETWORKS: dict[str, Callable[[], Exported]] = {
         "DistilBert", "Model", IDS, dim=WIDTH, n_layers=3, n_heads=HEADS, hidden_dim=4 * WIDTH,
         vocab_size=WORDS,
     ),
-    "vit": lambda: _language("ViT", "Model", ("pixel_values", _pixels), **PICTURE),
+    "vit": lambda: _language("ViT", "Model", ("pixel_values", _image), **PICTURE),
     "clip": _clip,
-    "segformer": lambda: _language("Segformer", "Model", ("pixel_values", _pixels)),
+    "segformer": lambda: _language("Segformer", "Model", ("pixel_values", _image)),
     "wav2vec2": lambda: _language(
         "Wav2Vec2", "Model", ("input_values", _sound(1, 4000)), **SIZES,
         conv_dim=(32,) * 7, num_conv_pos_embeddings=16, num_conv_pos_embedding_groups=4,

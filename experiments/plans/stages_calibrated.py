@@ -99,14 +99,10 @@ class StagesCalibrated(Experiment):
         for network in self.networks:
             with TemporaryDirectory() as folder:
                 work = _Calibration(self, network, Path(folder))
-                if not any(row.network == network and row.plan in CUTS for row in kept.rows):
-                    for row in list(work.cuts()):
+                known = {row.plan for row in kept.rows if row.network == network}
+                for plans, make in ((CUTS, work.cuts), (BEST, work.best), ((COPIES,), work.copies)):
+                    for row in [] if known & set(plans) else list(make()):
                         kept.add(row)
-                if not any(row.network == network and row.plan in BEST for row in kept.rows):
-                    for row in work.best():
-                        kept.add(row)
-                if not any(row.network == network and row.plan == COPIES for row in kept.rows):
-                    kept.add(work.copies())
         self.write_page(_page(kept.rows))
 
 
@@ -150,7 +146,7 @@ class _Calibration:
         for number in range(self.options.rounds):
             yield self._row(self.graph, plan, f"best {number}", self._run(plan, f"b{number}", True))
 
-    def copies(self) -> CutRow:
+    def copies(self) -> Iterator[CutRow]:
         """Row of the whole model in a process for each core, all at once: its throughput is their
         sum."""
         plan = self._of(self.graph, np.zeros(self.graph.num_nodes, int))
@@ -163,7 +159,7 @@ class _Calibration:
         ]
         said = [json.loads(each.communicate()[0]) for each in running]
         total = sum(each["throughput"] for each in said)
-        return CutRow(
+        yield CutRow(
             self.network, COPIES, "jax", 1e3 * said[0]["stages"][0]["typical_seconds"],
             1e3 * plan.value, NAN, total, NAN, NAN, processor_name(),
         )  # fmt: skip
@@ -238,16 +234,13 @@ def _page(rows: list[CutRow]) -> Iterator[str]:
     best = grouped((row for row in rows if row.plan.startswith("best")), lambda row: row.network)
     ratios = [mean(r.throughput / r.whole_throughput for r in runs) for runs in best.values()]
     ahead = sum(ratio > 1 for ratio in ratios)
-    copies = [_copies_ratio(row, best[row.network]) for row in rows if row.plan == COPIES]
+    copies = [row.throughput / mean(run.whole_throughput for run in best[row.network])
+              for row in rows if row.plan == COPIES]  # fmt: skip
     yield (
         f"\nThroughput over one process: geometric mean {geometric_mean(ratios):.2f}; above 1 on "
         f"{ahead} of {len(ratios)} networks. Copies over one process: "
         f"{geometric_mean(copies):.2f}.\n"
     )
-
-
-def _copies_ratio(copies: CutRow, best: list[CutRow]) -> float:
-    return copies.throughput / mean(row.whole_throughput for row in best)
 
 
 def _error(rows: list[CutRow], field: str) -> str:

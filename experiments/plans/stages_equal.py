@@ -25,6 +25,7 @@ from experiments.experiment import Experiment
 from experiments.page_text import markdown_table
 from experiments.plans.stage_networks import Made, large_networks, small_networks
 from experiments.readers.foreign_models import read_as_advised
+from experiments.rows import grouped
 from go_rl.core import FREE, GoRLError, NodeId, OpGraph
 from go_rl.graphs.cutting.colocation import with_colocation
 from go_rl.plans.pipeline.config import PipelineConfig
@@ -72,20 +73,20 @@ class EqualRow:
     """One network in one setting."""
 
     network: str
-    setting: str
-    method: str
-    hardware: str
-    operators: int
-    stages: int
-    copies: int
+    setting: str = ""
+    method: str = ""
+    hardware: str = ""
+    operators: int = 0
+    stages: int = 0
+    copies: int = 0
     """Of operators, in the plan."""
-    export_seconds: float
+    export_seconds: float = 0.0
     """Of the processor."""
-    max_relative: float
-    as_written: float
+    max_relative: float = NAN
+    as_written: float = NAN
     """The same where onnxruntime joins no operators, in stages and in the whole; nan: not run, for
     the other is within `TOLERANCE`."""
-    problem: str
+    problem: str = ""
     """Reason why nothing was compared; empty: something was."""
 
     @property
@@ -127,13 +128,10 @@ class StagesEqual(Experiment):
                     raise GoRLError(reading.refusals[-1])
             except Exception as error:  # exporters fail in as many ways as there are
                 said = _said(error).replace(f"{folder}/", "")
-                yield replace(_NOTHING, network=name, problem=said)
+                yield EqualRow(name, problem=said)
                 return
             for setting in settings:
                 yield _row(name, model, reading.graph, setting)
-
-
-_NOTHING = EqualRow("", "", "", "", 0, 0, 0, 0.0, NAN, NAN, "")
 
 
 def _said(error: Exception) -> str:
@@ -141,8 +139,7 @@ def _said(error: Exception) -> str:
 
 
 def _row(name: str, model: Path, graph: OpGraph, setting: Setting) -> EqualRow:
-    nothing = replace(_NOTHING, network=name, setting=str(setting), method=setting.method,
-                      hardware=setting.hardware)  # fmt: skip
+    nothing = EqualRow(name, str(setting), setting.method, setting.hardware)
     with TemporaryDirectory() as folder, warnings.catch_warnings(action="ignore"):
         stages = Path(folder) / "stages"
         try:
@@ -181,10 +178,7 @@ def _pinned(graph: OpGraph) -> dict[NodeId, int]:
 
 def _page(rows: list[EqualRow]) -> Iterator[str]:
     yield HEAD
-    ran: dict[str, list[EqualRow]] = {}
-    for row in rows:
-        if not row.problem:
-            ran.setdefault(row.network, []).append(row)
+    ran = grouped((row for row in rows if not row.problem), lambda row: row.network)
     good = sum(all(r.max_relative <= TOLERANCE for r in each) for each in ran.values())
     equal = sum(all(r.equal for r in each) for each in ran.values())
     compared = list(chain(*ran.values()))

@@ -8,18 +8,20 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Annotated
 
 import onnx
 
 import go_rl
 from experiments.experiment import Experiment
-from experiments.page_text import markdown_table
+from experiments.page_text import Column
 from experiments.plans import written_models
+from experiments.rows import rows_table
 
 HEAD = """# Export of long and of large models
 
@@ -51,10 +53,10 @@ class LargeRow:
     """One model."""
 
     model: str
-    megabytes: float
+    megabytes: Annotated[float, Column("MB", ",.1f")]
     """Of the model's files."""
-    seconds: float
-    peak_mebibytes: float
+    seconds: Annotated[float, Column(form=".1f")]
+    peak_mebibytes: Annotated[float, Column("peak, MiB", ",.0f")]
 
 
 @dataclass(frozen=True)
@@ -70,12 +72,13 @@ class StagesLarge(Experiment):
             _make(MODELS[self.make], self.out)
             return
         kept = self.kept_rows(LargeRow)
-        for name in MODELS:
-            if not kept.has(name):
-                with TemporaryDirectory() as folder:
-                    self.in_own_process("--make", name, "--out", folder)
-                    kept.add(_measured(name, Path(folder)))
-        self.write_page(_page(kept.rows))
+        kept.fill(((name,) for name in MODELS), self._row)
+        self.write_page([HEAD, rows_table(kept.rows)])
+
+    def _row(self, name: str) -> LargeRow:
+        with TemporaryDirectory() as folder:
+            self.in_own_process("--make", name, "--out", folder)
+            return _measured(name, Path(folder))
 
 
 def _make(write: Callable[[Path], None], folder: Path) -> None:
@@ -99,11 +102,3 @@ def _measured(name: str, folder: Path) -> LargeRow:
     if status or not (folder / "stages" / "stages.json").exists():
         raise RuntimeError(f"{name}: go-rl export ended with {status}")
     return LargeRow(name, size / 1e6, used.ru_utime + used.ru_stime, used.ru_maxrss / 1024)
-
-
-def _page(rows: list[LargeRow]) -> Iterator[str]:
-    yield HEAD
-    yield markdown_table(("model", "MB", "seconds", "peak, MiB"), [
-        [row.model, f"{row.megabytes:,.1f}", f"{row.seconds:.1f}", f"{row.peak_mebibytes:,.0f}"]
-        for row in rows
-    ])  # fmt: skip

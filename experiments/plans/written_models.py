@@ -1,11 +1,11 @@
-"""ONNX models written node by node: control flow, local functions in functions, sequences of
-thousands of operators, and files with more weights than a machine likes to hold twice."""
+"""ONNX models written out: control flow, local functions in functions, sequences of thousands of
+operators, and files with more weights than a machine likes to hold twice."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable
+from functools import partial
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import onnx
@@ -13,148 +13,118 @@ from onnx import TensorProto, helper, numpy_helper
 
 WIDTH = 16
 STEPS = 5
-OPSETS = (helper.make_opsetid("", 21), helper.make_opsetid("own", 1))
 PIECE = 1 << 26
 """Random bytes written at once."""
+LOOP = """
+loop (float[batch,16] x) => (float[batch,16] y) {
+  a = MatMul(x, first)
+  b, sums = Loop(trips, yes, a) <body = body (int64 i, bool go, float[batch,16] state) =>
+      (bool goes, float[batch,16] next, float seen) {
+    moved = MatMul(state, inner)
+    next = Tanh(moved)
+    goes = Identity(go)
+    seen = ReduceSum <keepdims = 0> (next)
+  }>
+  c = MatMul(b, last)
+  mean = ReduceMean <keepdims = 0> (sums)
+  y = Add(c, mean)
+}"""
+"""A recurrence of `Loop`, whose body reads weights from outside, between two products."""
+SCAN = """
+scan (float[batch,16] x) => (float[batch,16] y) {
+  a = MatMul(x, first)
+  start = ReduceMean <keepdims = 0> (a, axis)
+  end, all = Scan <num_scan_inputs = 1, scan_input_axes = [1], scan_output_axes = [1],
+      body = body (float[batch] carried, float[batch] column) =>
+      (float[batch] sum, float[batch] seen) {
+    sum = Add(carried, column)
+    seen = Tanh(sum)
+  }> (start, a)
+  b = MatMul(all, last)
+  column_end = Unsqueeze(end, axis)
+  y = Add(b, column_end)
+}"""
+"""A sum that `Scan` carries along the features of every row."""
+BRANCHES = """
+branches (float[batch,16] x) => (float[batch,16] y) {
+  a = MatMul(x, first)
+  sum = ReduceSum <keepdims = 0> (a)
+  large = Greater(sum, zero)
+  small = Not(large)
+  b = If <then_branch = up () => (float[batch,16] up_y) { up_y = Relu(a) },
+      else_branch = down () => (float[batch,16] chosen) {
+    chosen = If <then_branch = low () => (float[batch,16] low_y) { low_y = Neg(a) },
+        else_branch = high () => (float[batch,16] high_y) { high_y = MatMul(a, inner) }> (small)
+  }> (large)
+  y = MatMul(b, last)
+}"""
+"""An `If` in an `If`; both capture what was computed outside."""
+FUNCTIONS = """
+functions (float[batch,16] x) => (float[batch,16] y) {
+  h = own.Block(x, first)
+  y = own.Block(h, last)
+}
+<domain: "own", opset_import: ["": 21, "own": 1]>
+Steep <slope> (a) => (c) { c = LeakyRelu <alpha: float = @slope> (a) }
+<domain: "own", opset_import: ["": 21, "own": 1]>
+Dense (a, b) => (c) { m = MatMul(a, b)  c = own.Steep <slope = 0.1> (m) }
+<domain: "own", opset_import: ["": 21, "own": 1]>
+Block (a, b) => (c) { m = own.Dense(a, b)  n = own.Dense(m, b)  c = Add(n, a) }"""
+"""Functions of functions, one with an attribute, each called twice."""
 
 
-def _value(name: str, *shape: int | str, element: int = TensorProto.FLOAT) -> onnx.ValueInfoProto:
-    return helper.make_tensor_value_info(name, element, shape)
-
-
-def _rows(name: str) -> onnx.ValueInfoProto:
-    return _value(name, "batch", WIDTH)
-
-
-def _stored(name: str, array: np.ndarray) -> onnx.TensorProto:
+def _stored(name: str, array: np.ndarray) -> TensorProto:
     return numpy_helper.from_array(array, name)
 
 
-def _weights(*names: str) -> list[onnx.TensorProto]:
+def _weights(names: Iterable[str]) -> list[TensorProto]:
     rng = np.random.default_rng(0)
     return [_stored(name, rng.normal(0, 0.3, (WIDTH, WIDTH)).astype(np.float32)) for name in names]
 
 
-def _node(op: str, reads: str, makes: str, domain: str = "", **attributes: Any):
-    return helper.make_node(
-        op, reads.split(), makes.split(), name=makes.split()[0], domain=domain, **attributes
-    )
+def _named(nodes: Iterable[onnx.NodeProto]) -> None:
+    """Name operators by their first results, those of bodies and branches too."""
+    for node in nodes:
+        node.name = node.output[0]
+        for attribute in node.attribute:
+            _named(attribute.g.node)
 
 
-def _save(
-    path: Path,
-    nodes: Sequence[onnx.NodeProto],
-    stored: Sequence[onnx.TensorProto],
-    functions: Sequence[onnx.FunctionProto] = (),
-    outputs: Sequence[onnx.ValueInfoProto] = (),
-) -> None:
-    results = outputs or [_rows("y")]
-    graph = helper.make_graph(nodes, path.stem, [_rows("x")], results, list(stored))
-    opsets = OPSETS if functions else OPSETS[:1]
-    model = helper.make_model(graph, functions=functions, opset_imports=opsets, ir_version=10)
+def _write(text: str, weights: str, further: dict[str, np.ndarray], path: Path) -> None:
+    """Write a model with random weights and further stored arrays."""
+    own = ', "own": 1' if "own." in text else ""
+    model = onnx.parser.parse_model(f'<ir_version: 10, opset_import: ["": 21{own}]>{text}')
+    for body in (model.graph, *model.functions):
+        _named(body.node)
+    stored = [*_weights(weights.split()), *(_stored(*each) for each in further.items())]
+    model.graph.initializer.extend(stored)
+    model.graph.name = path.stem
     path.write_bytes(model.SerializeToString())
 
 
-def loop(path: Path) -> None:
-    """A recurrence of `Loop`, whose body reads weights from outside, between two products."""
-    body = helper.make_graph(
-        [
-            _node("MatMul", "state inner", "moved"),
-            _node("Tanh", "moved", "next"),
-            _node("Identity", "go", "goes"),
-            _node("ReduceSum", "next", "seen", keepdims=0),
-        ],
-        "body",
-        [_value("i", element=TensorProto.INT64), _value("go", element=TensorProto.BOOL),
-         _rows("state")],
-        [_value("goes", element=TensorProto.BOOL), _rows("next"), _value("seen")],
-    )  # fmt: skip
-    nodes = [
-        _node("MatMul", "x first", "a"),
-        _node("Loop", "trips yes a", "b sums", body=body),
-        _node("MatMul", "b last", "c"),
-        _node("ReduceMean", "sums", "mean", keepdims=0),
-        _node("Add", "c mean", "y"),
-    ]
-    settings = [_stored("trips", np.array(STEPS)), _stored("yes", np.array(True))]
-    _save(path, nodes, [*_weights("first", "inner", "last"), *settings])
-
-
-def scan(path: Path) -> None:
-    """A sum that `Scan` carries along the features of every row."""
-    body = helper.make_graph(
-        [_node("Add", "carried column", "sum"), _node("Tanh", "sum", "seen")], "body",
-        [_value("carried", "batch"), _value("column", "batch")],
-        [_value("sum", "batch"), _value("seen", "batch")],
-    )  # fmt: skip
-    nodes = [
-        _node("MatMul", "x first", "a"),
-        _node("ReduceMean", "a axis", "start", keepdims=0),
-        _node("Scan", "start a", "end all", body=body, num_scan_inputs=1, scan_input_axes=[1],
-              scan_output_axes=[1]),
-        _node("MatMul", "all last", "b"),
-        _node("Unsqueeze", "end axis", "column_end"),
-        _node("Add", "b column_end", "y"),
-    ]  # fmt: skip
-    _save(path, nodes, [*_weights("first", "last"), _stored("axis", np.array([1]))])
-
-
-def branches(path: Path) -> None:
-    """An `If` in an `If`; both capture what was computed outside."""
-
-    def branch(name: str, *nodes: onnx.NodeProto) -> onnx.GraphProto:
-        return helper.make_graph(nodes, name, [], [_rows(nodes[-1].output[0])])
-
-    inner = _node(
-        "If", "small", "chosen",
-        then_branch=branch("low", _node("Neg", "a", "low_y")),
-        else_branch=branch("high", _node("MatMul", "a inner", "high_y")),
-    )  # fmt: skip
-    nodes = [
-        _node("MatMul", "x first", "a"),
-        _node("ReduceSum", "a", "sum", keepdims=0),
-        _node("Greater", "sum zero", "large"),
-        _node("Not", "large", "small"),
-        _node("If", "large", "b", then_branch=branch("up", _node("Relu", "a", "up_y")),
-              else_branch=branch("down", inner)),
-        _node("MatMul", "b last", "y"),
-    ]  # fmt: skip
-    zero = _stored("zero", np.array(0, np.float32))
-    _save(path, nodes, [*_weights("first", "inner", "last"), zero])
-
-
-def functions(path: Path) -> None:
-    """Functions of functions, one with an attribute, each called twice."""
-
-    def function(
-        name: str, reads: str, nodes: Sequence[onnx.NodeProto], *attributes: str
-    ) -> onnx.FunctionProto:
-        return helper.make_function("own", name, reads.split(), ["c"], nodes, OPSETS, attributes)
-
-    steep = _node("LeakyRelu", "a", "c")
-    steep.attribute.append(
-        onnx.AttributeProto(name="alpha", ref_attr_name="slope", type=onnx.AttributeProto.FLOAT)
-    )
-    dense = [_node("MatMul", "a b", "m"), _node("Steep", "m", "c", "own", slope=0.1)]
-    block = [_node("Dense", "a b", "m", "own"), _node("Dense", "m b", "n", "own"),
-             _node("Add", "n a", "c")]  # fmt: skip
-    nodes = [_node("Block", "x first", "h", "own"), _node("Block", "h last", "y", "own")]
-    made = [function("Steep", "a", [steep], "slope"), function("Dense", "a b", dense),
-            function("Block", "a b", block)]  # fmt: skip
-    _save(path, nodes, _weights("first", "last"), made)
+CONTROL: dict[str, Callable[[Path], None]] = {
+    "loop": partial(
+        _write, LOOP, "first inner last", {"trips": np.array(STEPS), "yes": np.array(True)}
+    ),
+    "scan": partial(_write, SCAN, "first last", {"axis": np.array([1])}),
+    "branches in branches": partial(
+        _write, BRANCHES, "first inner last", {"zero": np.array(0, np.float32)}
+    ),
+    "functions in functions": partial(_write, FUNCTIONS, "first last", {}),
+}
+"""Writers by name."""
 
 
 def long_chain(path: Path, operators: int) -> None:
-    """Residual blocks of four operators, so many operators in all."""
-    nodes, before = [], "x"
+    """Write residual blocks of four operators, so many operators in all."""
+    lines, before = ["chain (float[batch,16] x) => (float[batch,16] y) {"], "x"
     for i in range(operators // 4):
         made = "y" if i == operators // 4 - 1 else f"sum{i}"
-        nodes += [_node("MatMul", f"{before} w{i % 50}", f"product{i}"),
-                  _node("Add", f"product{i} b", f"biased{i}"), _node("Tanh", f"biased{i}", f"t{i}"),
-                  _node("Add", f"t{i} {before}", made)]  # fmt: skip
+        lines += [f"product{i} = MatMul({before}, w{i % 50})", f"biased{i} = Add(product{i}, b)",
+                  f"t{i} = Tanh(biased{i})", f"{made} = Add(t{i}, {before})"]  # fmt: skip
         before = made
-    bias = _stored("b", np.zeros(WIDTH, np.float32))
-    _save(path, nodes, [*_weights(*(f"w{i}" for i in range(50))), bias])
+    names = " ".join(f"w{i}" for i in range(50))
+    _write("\n".join([*lines, "}"]), names, {"b": np.zeros(WIDTH, np.float32)}, path)
 
 
 def large(path: Path, gigabytes: float, layers: int = 24) -> None:
@@ -178,16 +148,13 @@ def large(path: Path, gigabytes: float, layers: int = 24) -> None:
                 drawn = rng.standard_normal(count, np.float32)
                 file.write((drawn / np.float32(width**0.5)).tobytes())
     ends = ["x", *(f"h{i}" for i in range(layers - 1)), "y"]
-    nodes = [_node("MatMul", f"{ends[i]} w{i}", ends[i + 1]) for i in range(layers)]
-    graph = helper.make_graph(
-        nodes, path.stem, [_value("x", 1, width)], [_value("y", 1, width)], stored
+    nodes = [
+        helper.make_node("MatMul", [ends[i], f"w{i}"], [ends[i + 1]], ends[i + 1])
+        for i in range(layers)
+    ]
+    x, y = (
+        helper.make_tensor_value_info(name, TensorProto.FLOAT, [1, width]) for name in ("x", "y")
     )
-    model = helper.make_model(graph, opset_imports=OPSETS[:1], ir_version=10)
+    graph = helper.make_graph(nodes, path.stem, [x], [y], stored)
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10)
     path.write_bytes(model.SerializeToString())
-
-
-CONTROL: dict[str, Callable[[Path], None]] = {
-    "loop": loop, "scan": scan, "branches in branches": branches,
-    "functions in functions": functions,
-}  # fmt: skip
-"""Writers by name."""

@@ -17,7 +17,12 @@ import numpy as np
 from experiments.experiment import RESULTS, Experiment
 from experiments.page_text import markdown_table
 from experiments.programs.measured_networks import is_fused, measured_graph, priced
-from experiments.programs.operator_errors import OperatorErrors, errors_by_kind, roofline
+from experiments.programs.operator_errors import (
+    OperatorErrors,
+    errors_by_kind,
+    errors_table,
+    roofline,
+)
 from go_rl.core import ElementType, OpGraph
 from go_rl.core.hardware.rates import rates_of
 from go_rl.costs.devices import DataSheet, find_device
@@ -78,11 +83,6 @@ class TypeRow:
     def error(self) -> float:
         """Predicted over measured, less one."""
         return self.predicted_ms / self.measured_ms - 1
-
-    @property
-    def speed_up(self) -> float:
-        """Measured."""
-        return self.measured_float32_ms / self.measured_ms
 
 
 @dataclass(frozen=True)
@@ -195,7 +195,7 @@ def operator_rows(found: OperatorExamples, learned: OperatorPredictor) -> list[O
         "roofline": roofline(inputs) + BETWEEN_KERNELS,
     }
     kinds = [
-        (name, _chosen(inputs.in_group(name), len(inputs.rows)))
+        (name, np.isin(np.arange(len(inputs.rows)), inputs.in_group(name)))
         for name, group in GROUPS.items()
         if group.precision > Precision.FULL or group.host != name
     ]
@@ -206,17 +206,8 @@ def operator_rows(found: OperatorExamples, learned: OperatorPredictor) -> list[O
     ]
 
 
-def _chosen(rows: np.ndarray, count: int) -> np.ndarray:
-    return np.isin(np.arange(count), rows)
-
-
 def _operator_page(operators: Sequence[OperatorErrors]) -> Iterator[str]:
     yield OPERATORS
-    value = {(row.operators, row.method): row for row in operators}
-    methods = list(dict.fromkeys(row.method for row in operators))
-    lines = []
-    for kind in dict.fromkeys(row.operators for row in operators):
-        own = [value[kind, method] for method in methods]
-        cells = (f"{row.mean:.0f}, {row.median:.0f}, {row.bias:+.0f}" for row in own)
-        lines.append([kind, f"{own[0].rows:,}", *cells])
-    yield markdown_table(("operators", "rows", *methods), lines)
+    yield errors_table(
+        "operators", operators, lambda row: f"{row.mean:.0f}, {row.median:.0f}, {row.bias:+.0f}"
+    )

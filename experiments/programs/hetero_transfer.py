@@ -166,13 +166,9 @@ def _sizes(found: Orders) -> list[str]:
     rows = []
     for data in DATA:
         first = next((r for key, r in found.items() if key[2] == data and r), [])
-        row = [data, mean_of(first, "rows", 0)]
-        row += [
-            mean_of(found.get((split, model, data), []), "train_seconds", 2)
-            for model in MODELS
-            for split in SPLITS
-        ]
-        rows.append(row)
+        seconds = (found.get((s, m, data), []) for m, s in product(MODELS, SPLITS))
+        taken = (mean_of(each, "train_seconds", 2) for each in seconds)
+        rows.append([data, mean_of(first, "rows", 0), *taken])
     heads = ["data", "rows (within_task)", *(f"{m} {s}" for m in MODELS for s in SPLITS)]
     return ["", "## Size and seconds of training (Table 5)", "", *table_lines(heads, rows)]
 
@@ -181,21 +177,17 @@ def order_table(runs: Runs, found: Orders) -> list[str]:
     """Return the counterpart of Table 6, and what pruning and drawing lose, seed by seed."""
     rows = []
     pairs_of = {split: pair_count(runs, split) for split in SPLITS}
-    for model in MODELS:
-        for split in SPLITS:
-            full, less, drawn = (found.get((split, model, data), []) for data in (*DATA, RANDOM))
-            row = [model, split]
-            for key in ("pca", "top_1", "top_5"):
-                row += [mean_of(results, key, 4) for results in (full, less)]
-            lost = [100 * (a["pca"] - b["pca"]) for a, b in zip(full, less, strict=False)]
-            control = [100 * (a["pca"] - b["pca"]) for a, b in zip(full, drawn, strict=False)]
-            row += [
-                with_error(lost, 2),
-                with_error(control, 2),
-                str(len(lost)),
-                f"{pairs_of[split]:,}",
-            ]
-            rows.append(row)
+    for model, split in product(MODELS, SPLITS):
+        full, less, drawn = (found.get((split, model, data), []) for data in (*DATA, RANDOM))
+        lost, control = (
+            [100 * (a["pca"] - b["pca"]) for a, b in zip(full, each, strict=False)]
+            for each in (less, drawn)
+        )
+        rows.append([
+            model, split,
+            *(mean_of(runs, key, 4) for key in ("pca", "top_1", "top_5") for runs in (full, less)),
+            with_error(lost, 2), with_error(control, 2), str(len(lost)), f"{pairs_of[split]:,}",
+        ])  # fmt: skip
     heads = ["model", "split", *(f"{k} {d}" for k in ("PCA", "top-1", "top-5") for d in DATA)]
     heads += ["PCA points lost", "lost by random rows", "n", "pairs of a seed"]
     text = [

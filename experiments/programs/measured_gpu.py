@@ -15,9 +15,13 @@ from typing import Any
 import numpy as np
 
 from experiments.experiment import RESULTS, Experiment
-from experiments.page_text import markdown_table
 from experiments.programs.measured_networks import NetworkRow, network_rows, networks_text
-from experiments.programs.operator_errors import OperatorErrors, errors_by_kind, roofline
+from experiments.programs.operator_errors import (
+    OperatorErrors,
+    errors_by_kind,
+    errors_table,
+    roofline,
+)
 from go_rl.costs.devices import with_launch
 from go_rl.costs.operators import GPU_WEIGHTS
 from go_rl.costs.operators.examples import ERROR_GROUPS, OperatorExamples, error_groups
@@ -65,21 +69,14 @@ class MeasuredGpu(Experiment):
     def run(self) -> None:
         """Price, compare, write the page."""
         learned = OperatorPredictor.load(self.weights)
-        alone, in_graph = measured_pair(self.measured)
-        launch = told_launch(self.measured)
-        rows = operator_rows(alone, in_graph, learned, launch)
+        alone, launch = read_measured(self.measured / "operators"), told_launch(self.measured)
+        rows = operator_rows(alone, learned, launch)
         document = json.loads((self.measured / "networks.json").read_text())
         device = alone.inputs.devices[0]
         networks = network_rows(self.networks, document["rows"], learned, device, launch)
         self.write_rows(rows, "_operators.csv")
         self.write_rows(networks, "_networks.csv")
         self.write_page(page(rows, networks, document, self.weights, launch))
-
-
-def measured_pair(folder: Path) -> tuple[OperatorExamples, OperatorExamples]:
-    """Return the operators timed alone, and the same rows within a CUDA graph."""
-    alone = read_measured(folder / "operators")
-    return alone, replace(alone, seconds=alone.in_graph)
 
 
 def told_launch(folder: Path) -> float:
@@ -89,10 +86,10 @@ def told_launch(folder: Path) -> float:
 
 
 def operator_rows(
-    alone: OperatorExamples, in_graph: OperatorExamples, learned: OperatorPredictor, launch: float
+    alone: OperatorExamples, learned: OperatorPredictor, launch: float
 ) -> list[OperatorErrors]:
-    """Return the errors of all methods, by kind of operator; ``launch``: microseconds of a launch
-    on the host of the measurements."""
+    """Return the errors of all methods, by kind of operator, timed alone and in a CUDA graph;
+    ``launch``: microseconds of a launch on the host of the measurements."""
     devices = tuple(with_launch(each, launch) for each in alone.inputs.devices)
     plain = learned.interval(alone.inputs)
     told = learned.interval(replace(alone.inputs, devices=devices))
@@ -111,8 +108,8 @@ def operator_rows(
         ("ours, host told", told.busy + BETWEEN_KERNELS),
         ("roofline", bound),
     ):
-        truth = in_graph.seconds
-        found += errors_by_kind(method, IN_GRAPH, seconds, truth, kinds_of(in_graph))
+        kinds = kinds_of(replace(alone, seconds=alone.in_graph))
+        found += errors_by_kind(method, IN_GRAPH, seconds, alone.in_graph, kinds)
     return found
 
 
@@ -148,21 +145,13 @@ def page(
 
 def _operator_table(rows: Sequence[OperatorErrors], against: str) -> str:
     """Median, mean and bias of each method, one row a kind."""
-    own = [row for row in rows if row.case == against]
-    value = {(row.operators, row.method): row for row in own}
-    kinds = {row.operators: row.rows for row in own}
-    methods = list(dict.fromkeys(row.method for row in own))
 
-    def told(kind: str, method: str) -> str:
-        row = value[kind, method]
+    def told(row: OperatorErrors) -> str:
         numbers = f"{row.median:.0f} / {row.mean:.0f} / {row.bias:+.0f}"
         return numbers + ("" if np.isnan(row.coverage) else f" ({row.coverage:.0f})")
 
-    heads = (f"operators {against}", "rows", *methods)
-    lines = (
-        [kind, f"{count:,}", *(told(kind, m) for m in methods)] for kind, count in kinds.items()
-    )
+    own = [row for row in rows if row.case == against]
     what = "Median / mean error / bias" + (
         " (in brackets: rows within the 90 % interval):" if against == ALONE else ":"
     )
-    return f"{what}\n\n{markdown_table(heads, lines).rstrip()}"
+    return f"{what}\n\n{errors_table(f'operators {against}', own, told).rstrip()}"

@@ -46,17 +46,17 @@ class NetworkRow:
     eager_ms: float
     graph_ms: float
     """Measured as one CUDA graph."""
-    predicted_ms: float
-    low_ms: float
-    high_ms: float
+    predicted_ms: float = NAN
+    low_ms: float = NAN
+    high_ms: float = NAN
     """90 % interval of ``predicted_ms``."""
-    told_ms: float
+    told_ms: float = NAN
     """Prediction where the host is told."""
-    gpu_ms: float
+    gpu_ms: float = NAN
     """The GPU's part of the prediction, no host between launches."""
-    chains_ms: float
+    chains_ms: float = NAN
     """Prediction with fused chains."""
-    problem: str
+    problem: str = ""
     """Reason why there is no prediction; empty: there is one."""
 
 
@@ -82,12 +82,11 @@ def _row(
     try:
         launches = eager_launches(measured_graph(folder, name))
     except (GoRLError, OSError) as error:
-        reason = str(error).splitlines()[0]
-        return NetworkRow(name, 0, *times, NAN, NAN, NAN, NAN, NAN, NAN, reason)
+        return NetworkRow(name, 0, *times, problem=str(error).splitlines()[0])
     total, low, high, gpu = priced(launches, sheet, learned)
     told = priced(launches, with_launch(sheet, launch), learned)[0]
     chains = priced(fused_launches(launches), sheet, learned)[0]
-    return NetworkRow(name, len(launches), *times, total, low, high, told, gpu, chains, "")
+    return NetworkRow(name, len(launches), *times, total, low, high, told, gpu, chains)
 
 
 def is_fused(network: str) -> bool:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
+from experiments.page_text import grid_table
 from go_rl.costs.operators.examples import OperatorInputs
 
 SHARE_OF_PEAK, SHARE_OF_BANDWIDTH = 0.7, 0.7
@@ -67,6 +68,19 @@ def errors_by_kind(
         for kind, some in kinds
         if some.any()
     ]  # fmt: skip
+
+
+def errors_table(
+    corner: str, rows: Sequence[OperatorErrors], told: Callable[[OperatorErrors], str]
+) -> str:
+    """Return a table of what is told of each method's errors, a line a kind of operators."""
+    value = {(row.operators, row.method): row for row in rows}
+    columns: dict[str, Callable[[str], str]] = {
+        method: lambda kind, method=method: told(value[kind, method])
+        for method in dict.fromkeys(row.method for row in rows)
+    }
+    kinds = {row.operators: row.rows for row in rows}
+    return grid_table(corner, kinds.keys(), {"rows": lambda kind: f"{kinds[kind]:,}", **columns})
 
 
 def roofline(inputs: OperatorInputs) -> np.ndarray:

@@ -10,12 +10,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import product
 
 import numpy as np
 
 from experiments.experiment import Experiment
 from experiments.page_text import grid_table
-from experiments.rows import KeptRows
 from experiments.statistics import with_range
 from go_rl.costs.learning.metrics import mape, pair_accuracy
 from go_rl.costs.learning.splits import HELD_OUT, by_model
@@ -81,19 +81,15 @@ class ProgramChoice(Experiment):
         """Run what is missing; write the page."""
         rows = self.kept_rows(ChoiceRow)
         pools = [_Pool(self, level) for level in self.codegen]
-        for seed in range(self.seeds):
-            for pool in pools:
-                self._run(pool, seed, rows)
+        arms = [(NONE, 0), *((arm, count) for count in self.counts for arm in ARMS)]
+        for seed, pool in product(range(self.seeds), pools):
+            start = _Start(pool, seed)
+            asked = [each for each in arms if each[1] <= len(start.rest)]
+            rows.fill(
+                ((pool.codegen, *each, seed) for each in asked),
+                lambda _level, arm, count, _seed, start=start: start.row(arm, count),
+            )
         self.write_page(_page(self, rows.rows, pools))
-
-    def _run(self, pool: _Pool, seed: int, rows: KeptRows[ChoiceRow]) -> None:
-        start = _Start(pool, seed)
-        if not rows.has(pool.codegen, NONE, 0, seed):
-            rows.add(start.row(NONE, np.zeros(0, np.int64)))
-        for count in self.counts:
-            for arm in ARMS:
-                if count <= len(start.rest) and not rows.has(pool.codegen, arm, count, seed):
-                    rows.add(start.row(arm, start.chosen(arm, count)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -176,6 +172,7 @@ class _Start:
             DISAGREEMENT_EVEN: lambda: _in_turn(task, self.doubtful),
             RANDOM: lambda: rng.permutation(len(task)),
             RANDOM_EVEN: lambda: _in_turn(task, rng.permutation(len(task))),
+            NONE: lambda: np.zeros(0, np.int64),
         }
         return self.rest[orders[arm]()[:count]]
 
@@ -186,9 +183,10 @@ class _Start:
         wanted = min(round(1.5 * count / each) + 2, len(np.unique(task)))
         return select_tasks(program_features(inputs), task, wanted, self.seed)
 
-    def row(self, arm: str, chosen: np.ndarray) -> ChoiceRow:
-        """Return what trees make of the first tasks and what was chosen."""
+    def row(self, arm: str, count: int) -> ChoiceRow:
+        """Return what trees make of the first tasks and what an arm chooses."""
         examples, judged = self.pool.examples, self.pool.judged
+        chosen = self.chosen(arm, count)
         rows = np.concatenate([self.measured, chosen])
         found = self.pool.fitted(rows, self.seed).predict(self.pool.features[judged])
         seconds, task = examples.seconds[judged], examples.inputs.task

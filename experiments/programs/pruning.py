@@ -7,14 +7,14 @@ Rules, in this order; each drops rows of a task on one target:
 - *alike*: of tasks with one kernel shape (the same operator, sizes alike to half a power of two)
   only the ``per_shape`` of most weight stay;
 - *sparse*: of each task that is left, a share of the rows, so that in all ``share`` of the rows are
-  dropped. The share that stays grows with the task's rows (their number to the power ``density``)
-  and with its weight. Those that stay lie evenly in the order of seconds, the fastest among them.
+  dropped. The share that stays is proportional to the task's rows. Those that stay lie evenly in
+  the order of seconds, the fastest among them.
 
 Pairs of one task teach order, and a task of few measurements has few pairs: it gives its rows
 first, as the paper leaves out tasks with too few measurements.
 
-The weight of a task is the rank of its FLOP times the number of networks that have it, from
-``lightest`` for the first to 1 for the last: what contributes most to networks is learned best.
+The weight of a task is the rank of its FLOP times the number of networks that have it: what
+contributes most to networks is learned best.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ import numpy as np
 from jaxtyping import Bool, Float64, Int64
 
 from go_rl.core import TrainingError
+from go_rl.core.ranges import COUNT, LESS_THAN_ALL, Range, check_ranges
 from go_rl.costs.learning.metrics import groups_of, least_of_group
 from go_rl.costs.programs.learn.examples import ProgramExamples, ProgramInputs
 from go_rl.costs.programs.workloads import TensorTask
@@ -43,21 +44,12 @@ class PruneRules:
     slowest: float = 100.0
     """Lower bounds cost accuracy: unpruned programs are judged by their order, slow ones too."""
     per_shape: int = 8
-    density: float = 1.0
-    lightest: float = 1.0
-    """1: FLOP do not count."""
 
     def __post_init__(self) -> None:
-        if not 0 <= self.share < 1:
-            raise TrainingError(f"pruning: share must lie in [0, 1), not {self.share}")
-        if not self.slowest > 1:
-            raise TrainingError(f"pruning: slowest must be above 1, not {self.slowest}")
-        if self.per_shape < 1:
-            raise TrainingError(f"pruning: per_shape must be >= 1, not {self.per_shape}")
-        if not self.density >= 0:
-            raise TrainingError(f"pruning: density must be >= 0, not {self.density}")
-        if not 0 < self.lightest <= 1:
-            raise TrainingError(f"pruning: lightest must lie in (0, 1], not {self.lightest}")
+        check_ranges(
+            self, "pruning", TrainingError,
+            share=LESS_THAN_ALL, slowest=Range(1, above=True), per_shape=COUNT,
+        )  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,11 +80,9 @@ def prune(examples: ProgramExamples, rules: PruneRules | None = None) -> PrunedR
     group = inputs.task * len(inputs.targets) + inputs.target
     best = least_of_group(np.where(valid, seconds, np.inf), group)
     fast = valid & ~(seconds > rules.slowest * best)
-    rank = task_weights(inputs, 0.0)
-    kept = fast & _of_shapes(inputs, rank, fast, rules.per_shape)
+    kept = fast & _of_shapes(inputs, fast, rules.per_shape)
     wanted = round((1 - rules.share) * len(seconds))
-    weight = rules.lightest + (1 - rules.lightest) * rank[inputs.task]
-    spread = _by_density(seconds, group, weight, kept, wanted, rules.density)
+    spread = _spread(seconds, group, kept, wanted)
     masks = (valid, fast, kept, spread)
     left = [len(seconds), *(int(mask.sum()) for mask in masks)]
     names = ("invalid", "slow", "alike", "sparse")
@@ -112,26 +102,24 @@ def kernel_shape(task: TensorTask) -> tuple[str, ...]:
     return (task.op, *sizes, *task.steps)
 
 
-def task_weights(inputs: ProgramInputs, lightest: float) -> Float64[np.ndarray, "T"]:
-    """Return [T] the weight of each task, see above; tasks that are not known weigh 1."""
-    known = [i for i, task in enumerate(inputs.tasks) if task is not None]
-    weight = np.ones(len(inputs.tasks))
-    if known:
-        share = [_contribution(inputs, i) for i in known]
-        rank = np.argsort(np.argsort(share, kind="stable"), kind="stable")
-        weight[known] = lightest + (1 - lightest) * rank / max(len(known) - 1, 1)
+def task_weights(inputs: ProgramInputs) -> Float64[np.ndarray, "T"]:
+    """Return [T] the weight of each task, see above; tasks that are not known weigh most."""
+    weight = np.full(len(inputs.tasks), len(inputs.tasks))
+    share = {
+        i: task.flops * max(len(inputs.networks[i]), 1)
+        for i, task in enumerate(inputs.tasks)
+        if task is not None
+    }
+    rank = np.argsort(np.argsort(list(share.values()), kind="stable"), kind="stable")
+    weight[list(share)] = rank
     return weight
 
 
-def _contribution(inputs: ProgramInputs, number: int) -> float:
-    task = inputs.tasks[number]
-    return 0.0 if task is None else float(task.flops) * max(len(inputs.networks[number]), 1)
-
-
 def _of_shapes(
-    inputs: ProgramInputs, weight: Float64[np.ndarray, "T"], kept: Bool[np.ndarray, "P"], most: int
+    inputs: ProgramInputs, kept: Bool[np.ndarray, "P"], most: int
 ) -> Bool[np.ndarray, "P"]:
     """Rows of tasks that are among the heaviest of their kernel shape."""
+    weight = task_weights(inputs)
     by_shape: dict[tuple[str, ...], list[int]] = {}
     for number in np.unique(inputs.task[kept]).tolist():
         task = inputs.tasks[number]
@@ -141,13 +129,11 @@ def _of_shapes(
     return np.isin(inputs.task, [number for some in heaviest for number in some])
 
 
-def _by_density(
+def _spread(
     seconds: Float64[np.ndarray, "P"],
     group: Int64[np.ndarray, "P"],
-    weight: Float64[np.ndarray, "P"],
     kept: Bool[np.ndarray, "P"],
     wanted: int,
-    density: float,
 ) -> Bool[np.ndarray, "P"]:
     """Rows such that about ``wanted`` are left, see *sparse*."""
     rows = np.flatnonzero(kept)
@@ -158,7 +144,7 @@ def _by_density(
         for members in groups_of(group[rows])
     ]
     sizes = np.array([len(some) for some in ordered])
-    share = np.array([weight[some[0]] for some in ordered]) * (sizes / sizes.max()) ** density
+    share = sizes / sizes.max()
     low, high = 0.0, 1.0 / float(share.min())
     for _ in range(50):
         level = (low + high) / 2

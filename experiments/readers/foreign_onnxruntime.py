@@ -100,14 +100,11 @@ def _four_bits(source: Path, path: Path) -> None:
     quantiser.model.save_model_to_file(str(path))  # pyright: ignore[reportAttributeAccessIssue]
 
 
-def _from(source: str, make: Callable[[Path, Path], None]) -> Callable[[Path], None]:
-    def write(path: Path) -> None:
-        given = path.parent / f"{source}.onnx"
-        if not given.exists():
-            raise FileNotFoundError(f"{given} must be made first")
-        make(given, path)
-
-    return write
+def _write_from(source: str, make: Callable[[Path, Path], None], path: Path) -> None:
+    given = path.parent / f"{source}.onnx"
+    if not given.exists():
+        raise FileNotFoundError(f"{given} must be made first")
+    make(given, path)
 
 
 KINDS: dict[str, tuple[Callable[[Path, Path], None], tuple[str, ...]]] = {
@@ -137,4 +134,4 @@ def sources() -> dict[str, str]:
 
 def makers() -> dict[str, Callable[[Path], None]]:
     """Return the writer of each model's file, by name."""
-    return {name: _from(source, make) for name, (source, make) in _derived().items()}
+    return {name: partial(_write_from, source, make) for name, (source, make) in _derived().items()}

@@ -35,13 +35,14 @@ CONFIGURATIONS: dict[str, dict[str, Any]] = {
 """Arguments of the configurations of ``transformers``, by the family's name there."""
 
 
-def _from_transformers(family: str) -> Any:
+def transformer(family: str, head: str = "Model", **settings: Any) -> Any:
+    """Return a model of ``transformers`` with random weights, attention in pieces."""
     import transformers
 
     configuration = getattr(transformers, f"{family}Config")(
-        **CONFIGURATIONS[family], attn_implementation="eager"
+        **settings, attn_implementation="eager"
     )
-    return getattr(transformers, f"{family}Model")(configuration)
+    return getattr(transformers, f"{family}{head}")(configuration)
 
 
 def _classic_bert() -> Any:
@@ -92,11 +93,11 @@ def _classic_bert() -> Any:
 
 
 ARCHITECTURES: dict[str, Callable[[], Any]] = {
-    "bert": partial(_from_transformers, "Bert"),
+    "bert": partial(transformer, "Bert", **CONFIGURATIONS["Bert"]),
     "classic_bert": _classic_bert,
-    "gpt2": partial(_from_transformers, "GPT2"),
-    "llama": partial(_from_transformers, "Llama"),
-    "vit": partial(_from_transformers, "ViT"),
+    "gpt2": partial(transformer, "GPT2", **CONFIGURATIONS["GPT2"]),
+    "llama": partial(transformer, "Llama", **CONFIGURATIONS["Llama"]),
+    "vit": partial(transformer, "ViT", **CONFIGURATIONS["ViT"]),
 }
 
 

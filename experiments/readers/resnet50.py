@@ -125,18 +125,10 @@ def write_resnet50_onnx(
     renamed, so that a stopped run leaves none cut off.
     """
     path = Path(path)
-    model = _with_shapes(resnet50_model(batch, weights, seed))
-    write_bytes(path, model.SerializeToString())
+    model = resnet50_model(batch, weights, seed)
+    whole = onnx.shape_inference.infer_shapes(model, strict_mode=True)
+    write_bytes(path, whole.SerializeToString())
     return path
-
-
-def _with_shapes(model: onnx.ModelProto) -> onnx.ModelProto:
-    bare = resnet50_model(weights=False)
-    bare.graph.input[0].CopyFrom(model.graph.input[0])
-    bare.graph.output[0].CopyFrom(model.graph.output[0])
-    inferred = onnx.shape_inference.infer_shapes(bare, strict_mode=True)
-    model.graph.value_info.extend(inferred.graph.value_info)
-    return model
 
 
 if __name__ == "__main__":

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from itertools import pairwise
 from typing import Any
 
@@ -61,13 +62,20 @@ class UNet(nn.Module):
 
 
 class Tagger(nn.Module):
-    """Two layers of LSTM in both directions over embedded words."""
+    """Two recurrent layers in both directions over embedded words, and scores of each word."""
 
-    def __init__(self) -> None:
+    def __init__(
+        self,
+        cell: str = "LSTM",
+        words: int = 1000,
+        width: int = 128,
+        units: int = 256,
+        tags: int = 17,
+    ) -> None:
         super().__init__()
-        self.words = nn.Embedding(1000, 128)
-        self.layers = nn.LSTM(128, 256, 2, batch_first=True, bidirectional=True)
-        self.tags = nn.Linear(512, 17)
+        self.words = nn.Embedding(words, width)
+        self.layers = getattr(nn, cell)(width, units, 2, batch_first=True, bidirectional=True)
+        self.tags = nn.Linear(2 * units, tags)
 
     def forward(self, words: torch.Tensor) -> torch.Tensor:
         return self.tags(self.layers(self.words(words))[0])
@@ -204,22 +212,16 @@ class LlamaBlock(nn.Module):
         return x + self.narrow(nn.functional.silu(self.gate(y)) * self.wide(y)), keys, values
 
 
-def unet() -> Made:
-    return UNet(), (torch.zeros(1, 3, 256, 256),)
-
-
-def lstm() -> Made:
-    return Tagger(), (torch.zeros(4, 24, dtype=torch.long),)
-
-
-def mobilenet_v3() -> Made:
-    return MobileNetV3(), (torch.zeros(2, 3, 224, 224),)
-
-
-def dlrm() -> Made:
-    return DLRM(), (torch.zeros(16, 13), torch.zeros(16, 26, 4, dtype=torch.long))
-
-
-def llama_block_with_cache() -> Made:
-    cache, turn = torch.zeros(2, 8, 256, 64), torch.zeros(1, 64)
-    return LlamaBlock(), (torch.zeros(2, 1, 2048), cache, cache, turn, turn)
+NETWORKS: dict[str, Callable[[], Made]] = {
+    "unet": lambda: (UNet(), (torch.zeros(1, 3, 256, 256),)),
+    "lstm": lambda: (Tagger(), (torch.zeros(4, 24, dtype=torch.long),)),
+    "mobilenet_v3": lambda: (MobileNetV3(), (torch.zeros(2, 3, 224, 224),)),
+    "dlrm": lambda: (
+        DLRM(), (torch.zeros(16, 13), torch.zeros(16, 26, 4, dtype=torch.long))
+    ),
+    "llama_block_with_cache": lambda: (
+        LlamaBlock(),
+        (torch.zeros(2, 1, 2048), *2 * (torch.zeros(2, 8, 256, 64),), *2 * (torch.zeros(1, 64),)),
+    ),
+}  # fmt: skip
+"""Builders by name."""

@@ -27,9 +27,9 @@ class Network:
     """One network."""
 
     module: str
-    """Class in ``transformers``, or function in `torch_modules`."""
+    """Class in ``transformers``, or name in `torch_modules`."""
     inputs: str
-    """Row of `SHAPES`; empty for a function, which returns its inputs, too."""
+    """Row of `SHAPES`; empty for what comes with its inputs."""
     settings: dict[str, Any] = field(default_factory=dict)
     """Arguments of the configuration; the others have the defaults of the library."""
     optimise: bool = False
@@ -51,7 +51,7 @@ class Network:
         if not self.inputs:
             from experiments.readers import torch_modules
 
-            return getattr(torch_modules, self.module)()
+            return torch_modules.NETWORKS[self.module]()
         import torch
         import transformers
         from transformers.integrations.executorch import sdpa_mask_without_vmap

@@ -10,6 +10,7 @@ from __future__ import annotations
 import csv
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -94,13 +95,11 @@ def published(folder: Path) -> Iterator[Instance]:
 
 def planted(seed: int) -> Iterator[Instance]:
     """A memory filled without a gap over all time, cut into boxes at random, then enlarged."""
-    for count in PLANTED_SIZES:
-        for slack in PLANTED_SLACKS:
-            for number in range(PLANTED_SEEDS):
-                rng = np.random.default_rng([seed, count, round(100 * slack), number])
-                capacity = int(GRID * KIB * (1 + slack))
-                title = f"planted {count}, {slack:.0%} slack, seed {number}"
-                yield Instance(title, cut_memory(rng, count), capacity)
+    for count, slack, number in product(PLANTED_SIZES, PLANTED_SLACKS, range(PLANTED_SEEDS)):
+        rng = np.random.default_rng([seed, count, round(100 * slack), number])
+        capacity = int(GRID * KIB * (1 + slack))
+        title = f"planted {count}, {slack:.0%} slack, seed {number}"
+        yield Instance(title, cut_memory(rng, count), capacity)
 
 
 def cut_memory(rng: np.random.Generator, count: int) -> Buffers:

@@ -9,7 +9,7 @@ off goes on where it stopped (``results/inner_tuners.csv``).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, ClassVar
 
 import numpy as np
@@ -76,9 +76,7 @@ class InnerTuners(Experiment):
 def heaviest(pools: PoolSet, count: int) -> PoolSet:
     """Return the pools of the operators that make up the most of a network's FLOP."""
     ranked = sorted(pools.pools, key=lambda each: -each.operator.flops * each.operator.repeats)
-    return PoolSet(
-        pools.network, pools.target, pools.peak_flops, tuple(ranked[:count]), pools.provenance
-    )
+    return replace(pools, pools=tuple(ranked[:count]))
 
 
 def page(rows: Sequence[CurveRow], pools: Sequence[PoolSet], options: InnerTuners) -> str:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, get_args
 
@@ -27,7 +27,6 @@ from go_rl.tuning import TuneConfig, TuningError
 from go_rl.tuning.config import LEARNED
 from go_rl.tuning.xla.compilable import load_program
 from go_rl.tuning.xla.guides import guide_weights
-from go_rl.tuning.xla.outcome import Tuned
 from go_rl.tuning.xla.tune_kernels import tune_kernels
 
 MODELS = ("bert-tiny", "resnet18", "transformer-xl-2-layers", "mobilenet-v2")
@@ -69,10 +68,9 @@ class KernelAutotuner(Experiment):
         """Make the runs that are missing; write table and page."""
         table = self.kept_rows(Row)
         _check_minutes(table.rows, self, table.path)
-        done = {row.key for row in table.rows}
         for model in self.models:
             jobs: list[tuple[Arm, int]] = [
-                (g, s) for s in self.seeds for g in self.guides if (model, g, s) not in done
+                (g, s) for s in self.seeds for g in self.guides if not table.has(model, g, s)
             ]
             program = load_program(f"zoo:{model}") if jobs else None
             for guide, seed in jobs:
@@ -82,10 +80,6 @@ class KernelAutotuner(Experiment):
                 except TuningError as error:
                     print(f"{model}, {guide}, seed {seed}: left out: {error}", flush=True)
         self.write_page(page(table.rows))
-
-
-Key = tuple[str, str, int]
-"""Model, guide and seed."""
 
 
 @dataclass(frozen=True)
@@ -116,11 +110,6 @@ class Row:
     beside: str
     """What ran on the machine meanwhile; "": not noted."""
 
-    @property
-    def key(self) -> Key:
-        """Key of a row."""
-        return self.model, self.guide, self.seed
-
 
 def _check_minutes(rows: Sequence[Row], options: KernelAutotuner, path: Path) -> None:
     """Raise a `TuningError` for rows of other minutes."""
@@ -142,20 +131,13 @@ def run(program: JaxProgram, model: str, guide: Arm, seed: int, options: KernelA
     folder = options.folder / model / f"{guide}-{seed}"
     folder.mkdir(parents=True, exist_ok=True)
     tuned = tune_kernels(program, folder, config, records=options.folder / "records")
-    learned_on = guide_weights(config).processor if guide == "learned" else ""
-    return replace(
-        row_of(tuned, model, guide, seed, options.minutes), learned_on=learned_on,
-        calibration=calibration, beside=options.beside,
-    )  # fmt: skip
-
-
-def row_of(tuned: Tuned, model: str, guide: str, seed: int, minutes: float) -> Row:
-    """Return what the table keeps of a run."""
     return Row(
-        model=model, guide=guide, seed=seed, minutes=minutes, nodes=tuned.fusion.graph.num_nodes,
-        default_ms=1e3 * tuned.default_seconds, kept_ms=1e3 * tuned.kept_seconds,
-        speedup=tuned.speedup, fusions=tuned.candidates, kernels=tuned.measured + tuned.replayed,
-        processor=processor_name(), learned_on="", calibration="", beside="",
+        model=model, guide=guide, seed=seed, minutes=options.minutes,
+        nodes=tuned.fusion.graph.num_nodes, default_ms=1e3 * tuned.default_seconds,
+        kept_ms=1e3 * tuned.kept_seconds, speedup=tuned.speedup, fusions=tuned.candidates,
+        kernels=tuned.measured + tuned.replayed, processor=processor_name(),
+        learned_on=guide_weights(config).processor if guide == "learned" else "",
+        calibration=calibration, beside=options.beside,
     )  # fmt: skip
 
 

@@ -53,7 +53,7 @@ class MakePools(Script):
                     "measured": newest, "codegen": CODEGEN, "batch": 1, "cores": 1,
                     "schedules": "random draws of TVM 0.27 MetaSchedule, no tensor instructions",
                 }  # fmt: skip
-                pools = pools_from_records(network, uses, chosen, PEAK, about)
+                pools = pools_from_records(network, uses, chosen, about)
                 pools.save(self.out / f"{network}{ENDING}")
                 least = min(len(pool.keys) for pool in pools.pools)
                 print(f"{network}: {pools.candidates} candidates, {least} or more of each of "
@@ -65,6 +65,8 @@ COMPILE_SECONDS = "compile_seconds"
 MEDIAN = "median"
 NOT_DRAWN = "could be drawn"
 """In the reason of a record that stands for no candidate."""
+TIMEOUT = 20.0
+"""Seconds that a candidate took which took too long."""
 UNKNOWN_VISITS = 0.2
 """Seconds of timing where a record does not tell them: about the median of those that do."""
 
@@ -94,25 +96,21 @@ def pools_from_records(
     network: str,
     uses: Mapping[TensorTask, int],
     records: Iterable[Record],
-    peak_flops: float,
     provenance: Mapping[str, Any],
-    timeout: float = 20.0,
 ) -> PoolSet:
     """Return the pools of a network.
 
     Seconds are the median of a candidate's calls: of so few, the low quantile that a record calls
     its seconds is the least, which a core shared with others may put far below the truth.
     Candidates with the same trace are one, the first. Failures keep their place with NaN seconds,
-    and so do candidates that would be faster than the peak: their measurement is wrong. Their
+    and so do candidates that would be faster than `PEAK`: their measurement is wrong. Their
     number is in the provenance (``impossible``).
 
     Args:
         network: its name.
         uses: its tunable operators, each with how often it is used.
         records: of one target and codegen; those of other tasks are left out.
-        peak_flops: of the target.
         provenance: what the file says of the measurement.
-        timeout: seconds that a candidate took which took too long.
 
     Raises:
         TuningError: there is no record of an operator, or records are of several targets.
@@ -123,32 +121,25 @@ def pools_from_records(
     if len(targets) != 1:
         found = ", ".join(sorted(targets)) or "none"
         raise TuningError(f"{network}: records must be of one target, not of {found}")
-    pools = tuple(
-        _pool(task, count, [x for x in kept if x.workload == task.workload], timeout)
+    pools = [
+        _pool(task, count, [x for x in kept if x.workload == task.workload])
         for task, count in uses.items()
+    ]
+    wrong = [pool.seconds < pool.operator.flops / PEAK for pool in pools]
+    possible = tuple(
+        replace(pool, seconds=np.where(some, np.float32(np.nan), pool.seconds))
+        for pool, some in zip(pools, wrong, strict=True)
     )
-    possible, impossible = _without_impossible(pools, peak_flops)
+    impossible = int(sum(some.sum() for some in wrong))
     about = {**provenance, "seconds": "median", "impossible": impossible}
-    return PoolSet(network, targets.pop(), peak_flops, possible, about)
+    return PoolSet(network, targets.pop(), PEAK, possible, about)
 
 
-def _without_impossible(
-    pools: tuple[CandidatePool, ...], peak_flops: float
-) -> tuple[tuple[CandidatePool, ...], int]:
-    """Return the pools with NaN for seconds that no processor could keep, and their number."""
-    found, count = [], 0
-    for pool in pools:
-        wrong = pool.seconds < pool.operator.flops / peak_flops
-        count += int(wrong.sum())
-        found.append(replace(pool, seconds=np.where(wrong, np.float32(np.nan), pool.seconds)))
-    return tuple(found), count
-
-
-def _pool(task: TensorTask, count: int, records: list[Record], timeout: float) -> CandidatePool:
+def _pool(task: TensorTask, count: int, records: list[Record]) -> CandidatePool:
     operator = TunedOperator(task.title, task.workload, count, float(task.flops))
     rows: dict[int, tuple[float, float, np.ndarray]] = {}
     for record in sorted(records, key=lambda each: each.setting):
-        row = _row(record, timeout)
+        row = _row(record)
         rows.setdefault(trace_key(str(record.details.get(TRACE, record.setting))), row)
     if not any(np.isfinite(seconds) for seconds, _, _ in rows.values()):
         raise TuningError(f"{task.title}: there is no record with a time")
@@ -159,12 +150,12 @@ def _pool(task: TensorTask, count: int, records: list[Record], timeout: float) -
     )  # fmt: skip
 
 
-def _row(record: Record, timeout: float) -> tuple[float, float, np.ndarray]:
+def _row(record: Record) -> tuple[float, float, np.ndarray]:
     """Return seconds, seconds spent and features."""
     details = record.details
     if record.seconds is None or NEST not in details:
         slow = "more than" in record.reason
-        return np.nan, timeout if slow else UNKNOWN_VISITS, np.zeros(LEAF_NUMBERS)
+        return np.nan, TIMEOUT if slow else UNKNOWN_VISITS, np.zeros(LEAF_NUMBERS)
     spent = float(details[COMPILE_SECONDS]) + float(details.get(VISIT_SECONDS, UNKNOWN_VISITS))
     vectors, _ = leaf_vectors(nest_from_json(details[NEST]))
     seconds = float(details.get(MEDIAN, record.seconds))

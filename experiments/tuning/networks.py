@@ -18,10 +18,16 @@ from go_rl.costs.programs.workloads import TensorTask, task_uses
 from go_rl.graphs.readers.jax.reader import trace_jax
 from go_rl.graphs.zoo.index import zoo_graph
 from go_rl.graphs.zoo.models.building import flax_model, floats
+from go_rl.graphs.zoo.models.language.attention import Attention, FeedForward
 
 TUNABLE = ("conv2d", "depthwise_conv2d", "matmul")
 LEAST_FLOPS = 1e6
 """Operators with fewer are launches rather than programs."""
+FIRES = (
+    (16, True), (16, False), (32, True), (32, False), (48, True), (48, False), (64, False),
+    (64, False),
+)  # fmt: skip
+"""Channels of a squeeze layer of SqueezeNet, and whether the image is pooled before it."""
 
 
 class SqueezeNet(nn.Module):
@@ -30,10 +36,7 @@ class SqueezeNet(nn.Module):
     @nn.compact
     def __call__(self, x: Any) -> Any:
         x = nn.relu(nn.Conv(64, (3, 3), (2, 2), padding="VALID")(x))
-        for squeeze, pooled in (
-            (16, True), (16, False), (32, True), (32, False),
-            (48, True), (48, False), (64, False), (64, False),
-        ):  # fmt: skip
+        for squeeze, pooled in FIRES:
             x = nn.max_pool(x, (3, 3), (2, 2)) if pooled else x
             x = nn.relu(nn.Conv(squeeze, (1, 1))(x))
             wide = (nn.relu(nn.Conv(4 * squeeze, (side, side))(x)) for side in (1, 3))
@@ -59,24 +62,12 @@ class Vgg16(nn.Module):
 class TransformerEncoder(nn.Module):
     """The encoder of the base Transformer (Vaswani et al., 2017) on embedded tokens."""
 
-    layers: int = 6
-    width: int = 512
-    heads: int = 8
-
     @nn.compact
     def __call__(self, x: Any) -> Any:
-        for _ in range(self.layers):
-            x = nn.LayerNorm()(x + self._attention(x))
-            hidden = nn.relu(nn.Dense(4 * self.width)(x))
-            x = nn.LayerNorm()(x + nn.Dense(self.width)(hidden))
+        for _ in range(6):
+            x = nn.LayerNorm()(x + Attention(heads=8, size=64)(x))
+            x = nn.LayerNorm()(x + FeedForward(hidden=2048)(x))
         return nn.Dense(1000)(x)
-
-    def _attention(self, x: Any) -> Any:
-        split = (*x.shape[:2], self.heads, self.width // self.heads)
-        query, key, value = (nn.Dense(self.width)(x).reshape(split) for _ in range(3))
-        scores = jnp.einsum("blhd,bmhd->bhlm", query, key) / split[-1] ** 0.5
-        mixed = jnp.einsum("bhlm,bmhd->blhd", nn.softmax(scores), value)
-        return nn.Dense(self.width)(mixed.reshape(x.shape))
 
 
 def _traced(name: str, module: nn.Module, *shape: int) -> OpGraph:

@@ -25,7 +25,6 @@ from experiments.tuning.replayed.replayed_runs import (
     ReplayOptions,
     Setting,
     at_moments,
-    library_of,
     reached,
 )
 from go_rl.core.files.whole_file import whole_file
@@ -71,7 +70,7 @@ class SchedulersReplayed(ReplayOptions, Experiment):
     def run(self) -> None:
         """Run what is missing, and write the page."""
         sets = self.sets(self.networks)
-        library = library_of(sets, self.store(self.tuner), range(self.seeds))
+        library = self.library(sets, self.tuner, range(self.seeds))
         if self.ship:
             library.save(SHIPPED)
         table = KeptRows(Row, self.folder / "runs.csv")
@@ -80,7 +79,8 @@ class SchedulersReplayed(ReplayOptions, Experiment):
             for seed in range(self.seeds):
                 setting = self.setting(pools, seed, self.tuner, library)
                 for order in ORDERS:
-                    _runs(replace(setting, first_round=order), key, table, self.folder)
+                    config = replace(setting.config, first_round=order)
+                    _runs(replace(setting, config=config), key, table, self.folder)
         keys = {run_key(each, self.tuner, self.batch, self.patience) for each in sets}
         rows = [row for row in table.rows if row.run in keys and row.seed < self.seeds]
         _write(rows, sets, self)
@@ -118,7 +118,7 @@ def run_key(pools: PoolSet, tuner: str, batch: int, patience: int) -> str:
 def _runs(setting: Setting, key: str, table: KeptRows[Row], folder: Path) -> None:
     """Run the schedulers that have no row yet; oracle and sequential first."""
     names = [name for name in ALL if name not in TRANSFER or setting.own is not None]
-    network, seed, order = setting.pools.network, setting.seed, setting.first_round
+    network, seed, order = setting.pools.network, setting.config.seed, setting.config.first_round
     missing = [name for name in names if not table.has(key, network, seed, order, name)]
     if not missing:
         return

@@ -5,16 +5,16 @@ and rivals of its tuned form: all compute in one worker process on one core, in 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
+from experiments.tuning.networks import FIRES, SqueezeNet
 from go_rl.costs.timing.config import TimingConfig
 from go_rl.costs.timing.core_speed import CoreSpeed
 from go_rl.costs.timing.timing import clocked, has_a_core, joined, timing_of, visit
@@ -22,84 +22,49 @@ from go_rl.costs.timing.timing import clocked, has_a_core, joined, timing_of, vi
 SIDE = 128
 SHAPE = (1, 3, SIDE, SIDE)
 """Of the image: channels first, as ONNX has it."""
-FIRES = (
-    (16, True), (16, False), (32, True), (32, False), (48, True), (48, False), (64, False),
-    (64, False),
-)  # fmt: skip
-"""Channels of a squeeze layer, and whether the image is pooled before it."""
 
 
-@dataclass
-class _Weights:
-    """Random weights, in the order in which they are asked for."""
-
-    rng: np.random.Generator = field(default_factory=lambda: np.random.default_rng(0))
-    channels: int = 3
-
-    def kernel(self, filters: int, side: int) -> tuple[np.ndarray, np.ndarray]:
-        """A kernel (filters, channels, side, side) and its bias."""
-        shape = (filters, self.channels, side, side)
-        scale = np.float32(np.sqrt(2.0 / (self.channels * side * side)))
-        bias = self.rng.standard_normal(filters, np.float32) * np.float32(0.1)
-        return self.rng.standard_normal(shape, np.float32) * scale, bias
-
-
-def _network(ops: Any, x: Any) -> Any:
-    weights = _Weights()
-
-    def conv(x: Any, filters: int, side: int, stride: int = 1) -> Any:
-        return ops.conv(x, *weights.kernel(filters, side), stride, side // 2 if stride == 1 else 0)
-
-    x, weights.channels = conv(x, 64, 3, 2), 64
-    for squeeze, pooled in FIRES:
-        x = ops.pool(x) if pooled else x
-        x, weights.channels = conv(x, squeeze, 1), squeeze
-        x = ops.join(conv(x, 4 * squeeze, 1), conv(x, 4 * squeeze, 3))
-        weights.channels = 8 * squeeze
-    return ops.mean(conv(x, 1000, 1))
+def _weights() -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """Yield random kernels (filters, channels, side, side) and biases, convolution by
+    convolution."""
+    rng, sizes, channels = np.random.default_rng(0), [(64, 3, 3)], 64
+    for squeeze, _ in FIRES:
+        wide = 4 * squeeze
+        sizes += [(squeeze, channels, 1), (wide, squeeze, 1), (wide, squeeze, 3)]
+        channels = 2 * wide
+    for filters, inputs, side in (*sizes, (1000, channels, 1)):
+        scale = np.float32(np.sqrt(2.0 / (inputs * side * side)))
+        bias = rng.standard_normal(filters, np.float32) * np.float32(0.1)
+        yield rng.standard_normal((filters, inputs, side, side), np.float32) * scale, bias
 
 
-class _Jax:
-    """Operators on (batch, rows, columns, channels), which is what XLA computes fastest on CPUs."""
-
-    def conv(self, x: Any, kernel: Any, bias: Any, stride: int, padding: int) -> Any:
-        found = jax.lax.conv_general_dilated(
-            x, kernel.transpose(2, 3, 1, 0), (stride, stride), [(padding, padding)] * 2,
-            dimension_numbers=("NHWC", "HWIO", "NHWC"),
-        )  # fmt: skip
-        return jax.nn.relu(found + bias)
-
-    def pool(self, x: Any) -> Any:
-        window, strides = (1, 3, 3, 1), (1, 2, 2, 1)
-        return jax.lax.reduce_window(x, -jnp.inf, jax.lax.max, window, strides, "VALID")
-
-    def join(self, *parts: Any) -> Any:
-        return jnp.concatenate(parts, axis=-1)
-
-    def mean(self, x: Any) -> Any:
-        return x.mean((1, 2))
+def jax_network() -> Callable[[Any], Any]:
+    """Return the function of an image of `SHAPE`; the weights are constants of it. Inside it has
+    (batch, rows, columns, channels), which is what XLA computes fastest on CPUs."""
+    layers = {
+        f"Conv_{i}": {"kernel": kernel.transpose(2, 3, 1, 0), "bias": bias}
+        for i, (kernel, bias) in enumerate(_weights())
+    }
+    return lambda image: SqueezeNet().apply({"params": layers}, image.transpose(0, 2, 3, 1))
 
 
 @dataclass
 class _Onnx:
+    """A graph under construction."""
+
+    kernels: Iterator[tuple[np.ndarray, np.ndarray]] = field(default_factory=_weights)
     nodes: list[onnx.NodeProto] = field(default_factory=list)
     weights: list[onnx.TensorProto] = field(default_factory=list)
 
-    def conv(self, x: str, kernel: np.ndarray, bias: np.ndarray, stride: int, padding: int) -> str:
+    def conv(self, x: str, stride: int = 1) -> str:
+        """The next convolution, of an image that keeps its size unless there is a stride."""
+        kernel, bias = next(self.kernels)
+        pads = [kernel.shape[-1] // 2 if stride == 1 else 0] * 4
         named = [self._weight(kernel), self._weight(bias)]
-        pads, strides = [padding] * 4, [stride] * 2
-        return self._node("Relu", self._node("Conv", x, *named, pads=pads, strides=strides))
+        y = self.node("Conv", x, *named, pads=pads, strides=[stride] * 2)
+        return self.node("Relu", y)
 
-    def pool(self, x: str) -> str:
-        return self._node("MaxPool", x, kernel_shape=[3, 3], strides=[2, 2])
-
-    def join(self, *parts: str) -> str:
-        return self._node("Concat", *parts, axis=1)
-
-    def mean(self, x: str) -> str:
-        return self._node("Flatten", self._node("GlobalAveragePool", x))
-
-    def _node(self, op: str, *inputs: str, **attributes: Any) -> str:
+    def node(self, op: str, *inputs: str, **attributes: Any) -> str:
         name = f"{op.lower()}{len(self.nodes)}"
         self.nodes.append(helper.make_node(op, list(inputs), [name], name=name, **attributes))
         return name
@@ -110,19 +75,19 @@ class _Onnx:
         return name
 
 
-def jax_network() -> Callable[[Any], Any]:
-    """Return the function of an image of `SHAPE`; the weights are constants of it."""
-    return lambda image: _network(_Jax(), image.transpose(0, 2, 3, 1))
-
-
 def onnx_network() -> onnx.ModelProto:
     """Return the model."""
-    ops = _Onnx()
-    result = _network(ops, "image")
+    net = _Onnx()
+    x = net.conv("image", stride=2)
+    for _, pooled in FIRES:
+        x = net.node("MaxPool", x, kernel_shape=[3, 3], strides=[2, 2]) if pooled else x
+        x = net.conv(x)
+        x = net.node("Concat", net.conv(x), net.conv(x), axis=1)
+    result = net.node("Flatten", net.node("GlobalAveragePool", net.conv(x)))
     graph = helper.make_graph(
-        ops.nodes, "squeezenet",
+        net.nodes, "squeezenet",
         [helper.make_tensor_value_info("image", TensorProto.FLOAT, list(SHAPE))],
-        [helper.make_tensor_value_info(result, TensorProto.FLOAT, [1, 1000])], ops.weights,
+        [helper.make_tensor_value_info(result, TensorProto.FLOAT, [1, 1000])], net.weights,
     )  # fmt: skip
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9)
 
@@ -162,8 +127,6 @@ def answer(asked: Rivals) -> dict[str, dict[str, float]]:
 
 
 def _xla(image: np.ndarray) -> Callable[[], np.ndarray]:
-    import jax
-
     compiled = jax.jit(jax_network()).lower(image).compile()
     given = jax.device_put(image)
     return lambda: np.asarray(jax.block_until_ready(compiled(given)))

@@ -17,10 +17,20 @@ from experiments.experiment import Experiment
 from experiments.learning import long_runs
 from experiments.page_text import Column
 from experiments.readers.foreign_models import page, read_as_advised, row_of
-from experiments.rows import grouped, rows_table
-from experiments.statistics import family_means, geometric_mean, ratio_of, with_error, with_range
+from experiments.rows import KeptRows, grouped, rows_table
+from experiments.statistics import (
+    family_means,
+    geometric_mean,
+    lead,
+    lead_cell,
+    mean_logs,
+    ratio_of,
+    with_error,
+    with_range,
+)
 from go_rl.cli.commands.train.policy import TrainOptions
 from go_rl.cli.parsing.parse import parse
+from go_rl.core import TrainingError
 
 
 @dataclass(frozen=True)
@@ -40,9 +50,8 @@ class Toy(Experiment):
     def run(self) -> None:
         """Make what is missing."""
         table = self.kept_rows(Run)
-        for seed in range(self.seeds):
-            if not table.has(f"run {seed}"):
-                table.add(Run(f"run {seed}", seed + 0.25))
+        names = [f"run {seed}" for seed in range(self.seeds)]
+        table.fill(((name,) for name in names), lambda name: Run(name, names.index(name) + 0.25))
         self.write_page(f"# Toy\n\n{rows_table(table.rows)}")
 
 
@@ -89,6 +98,22 @@ def test_families_weigh_equally():
     ratio, low, high = ratio_of(means)
     assert (ratio, low, high) == pytest.approx((2.0, 1.0, 4.0))
     assert grouped("abA", str.lower) == {"a": ["a", "A"], "b": ["b"]}
+
+
+def test_a_lead_counts_problems_that_both_have():
+    """At 2 and 8 (mean of 4 and 16) against 1 and 1, of two families: 4; a third has no rival."""
+    rival = mean_logs([("a", 2.0), ("b", 4.0), ("b", 16.0), ("b", np.inf), ("c", np.inf)])
+    ours = mean_logs([("a", 1.0), ("b", 1.0), ("c", 3.0)])
+    found = lead(rival, ours, {"a": "x", "b": "y", "c": "z"})
+    assert found == pytest.approx((4.0, 2.0, 8.0))
+    assert lead_cell(found) == "4.000 (2.000 to 8.000)"
+    assert lead_cell(lead({}, ours, {})) == ""
+
+
+def test_rows_of_another_run_are_refused(tmp_path):
+    KeptRows(Run, tmp_path / "rows.csv").add(Run("one", 1.0))
+    with pytest.raises(TrainingError, match="move the file away"):
+        KeptRows(Run, tmp_path / "rows.csv", run="key")
 
 
 def test_a_script_is_found_by_its_name():

@@ -29,7 +29,6 @@ from experiments.programs.cdmpp.runs import (
     named,
     trained,
     tuned,
-    tuning_updates,
 )
 from go_rl.costs.learning.splits import HELD_OUT
 from go_rl.costs.programs.learn.code_inputs import (
@@ -109,9 +108,7 @@ def _cdmpp(runs: WideRuns, seed: int) -> Metrics:
     split, inputs = runs.split(seed), runs.examples.inputs
     train = runs.examples.take(split.train)
     learned = trained(train, runs.run_config(seed))
-    adapted = tuned(
-        learned, train, inputs.take(split.held_out), tuning_updates(runs.options.updates)
-    )
+    adapted = tuned(learned, train, inputs.take(split.held_out))
     return {
         **_of_arm("cdmpp", runs, seed, learned.seconds(inputs)),
         **_of_arm("cmd", runs, seed, adapted.seconds(inputs)),

@@ -60,11 +60,6 @@ TUNING = 0.2
 """Updates of fine-tuning, of those of training."""
 
 
-def tuning_updates(updates: int) -> int:
-    """Return the updates of fine-tuning behind so many of training."""
-    return max(int(TUNING * updates), 1)
-
-
 @dataclass(frozen=True, eq=False)
 class Runs:
     """Finished runs, one JSON document each, and the examples they learn from."""
@@ -141,15 +136,11 @@ def trained(examples: ProgramExamples, config: ProgramTrainConfig) -> OneNetwork
 
 
 def tuned(
-    start: OneNetwork,
-    examples: ProgramExamples,
-    unlabelled: ProgramInputs | None,
-    updates: int,
-    learning_rate: float | None = None,
+    start: OneNetwork, examples: ProgramExamples, unlabelled: ProgramInputs | None = None
 ) -> OneNetwork:
-    """Return a network after more updates, at a fifth of the learning rate by default."""
-    rate = start.config.learning_rate / 5 if learning_rate is None else learning_rate
-    config = replace(start.config, updates=updates, learning_rate=rate)
+    """Return a network after `TUNING` more updates, at a fifth of the learning rate."""
+    updates = max(int(TUNING * start.config.updates), 1)
+    config = replace(start.config, updates=updates, learning_rate=start.config.learning_rate / 5)
     network = train_programs_network(
         examples, config, start.scale, start.transform, None, start.network.params, unlabelled
     )

@@ -26,7 +26,6 @@ from experiments.programs.cdmpp.runs import (
     judged,
     trained,
     tuned,
-    tuning_updates,
 )
 from experiments.statistics import mean_cell, with_range
 from go_rl.costs.learning.splits import DataSplit, by_target
@@ -87,9 +86,7 @@ class _Setting:
         """Metrics after fine-tuning with inputs of the new target alone."""
         split = self._split()
         train, others = self._learned_from(), self.runs.examples.inputs.take(split.adapt)
-        return self._judged(
-            tuned(self._start, train, others, tuning_updates(self.runs.options.updates))
-        )
+        return self._judged(tuned(self._start, train, others))
 
     def tuned_on(self, count: int, draw: int | None) -> Metrics:
         """Metrics after fine-tuning with programs of ``count`` tasks on the new target, chosen by
@@ -105,9 +102,7 @@ class _Setting:
         measured = split.adapt[np.isin(adapt.task, chosen)]
         repeated = np.tile(measured, max(len(split.train) // len(measured), 1))
         both = self.runs.examples.take(np.concatenate([split.train, repeated]))
-        return self._judged(
-            tuned(self._start, both, None, tuning_updates(self.runs.options.updates))
-        )
+        return self._judged(tuned(self._start, both))
 
     def _learned_from(self) -> ProgramExamples:
         return self.runs.examples.take(self._split().train)

@@ -17,30 +17,25 @@ What is measured is alone on the machine. ``--tiny`` tries all parts on a proces
 from __future__ import annotations
 
 import argparse
+import csv
+import gzip
 import json
 import random
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import torch
 
 sys.path.insert(0, str(Path(__file__).parent))
-from network_times import networks
+from network_times import Row, networks
 from networks import FUSED
 from new_kinds import new_kinds
 from operator_cases import Case, cases
-from tables import Tables
-from timing import (
-    DEVICE,
-    HAS_GPU,
-    TYPES,
-    alone_and_in_graph,
-    set_type,
-    synchronize,
-)
+from timing import DEVICE, HAS_GPU, TYPES, alone_and_in_graph, set_type, synchronize
 
 TINY = 1e-5
 """Share of the largest sizes on a processor."""
@@ -49,6 +44,33 @@ MULTIPLES, ALIGNED = (1, 8, 64), (1, 8, 64, 64)
 PRODUCTS = ("bmm", "linear", "conv")
 FLUSH = 15.0
 """Seconds after which tables are written again."""
+Typed = tuple[Case, tuple[str, ...]]
+"""An operator, and the element types in which it is timed."""
+
+
+class Tables:
+    """Rows of measured operators by kind, a packed CSV file for each, as ``go-rl train operators``
+    reads them."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.rows: dict[str, list[Row]] = {}
+
+    def __len__(self) -> int:
+        return sum(map(len, self.rows.values()))
+
+    def add(self, kind: str, row: Row) -> None:
+        """Add a row."""
+        self.rows.setdefault(kind, []).append(row)
+
+    def write(self) -> None:
+        """Write all rows, in place of the files that are there."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        for kind, rows in self.rows.items():
+            with gzip.open(self.folder / f"{kind}.csv.gz", "wt", newline="") as file:
+                writer = csv.DictWriter(file, list(rows[0]), lineterminator="\n")
+                writer.writeheader()
+                writer.writerows(rows)
 
 
 class Options(NamedTuple):
@@ -115,51 +137,34 @@ def host(options: Options, until: float) -> None:
     _write(options, "host.json", {"operators": found})
 
 
-def operators(options: Options, until: float) -> None:
-    """Operators one by one in float32."""
-    drawn = _in(("float32",), cases(random.Random(0), options.limit))
-    _time_all(options, drawn, "operators", until)
-
-
-def typed(options: Options, until: float) -> None:
-    """Other operators, each in every type."""
-    drawn = _in(TYPES, cases(random.Random(1), options.limit, MULTIPLES))
-    _time_all(options, drawn, "typed/{type}", until)
-
-
-def half(options: Options, until: float) -> None:
+def _half(options: Options) -> Iterator[Typed]:
     """Operators of networks in bfloat16, products in TF32 too, every fourth in float16."""
-    rng = random.Random(4 + 10 * options.seed)
-
-    def typed() -> Iterator[tuple[Case, tuple[str, ...]]]:
-        for case in cases(
-            random.Random(3 + 10 * options.seed), options.limit, ALIGNED, few_rows=True
-        ):
-            tf32 = ("tf32",) * (case.kind in PRODUCTS)
-            yield case, ("bfloat16", *tf32, *("float16",) * (rng.random() < 0.25))
-
-    _time_all(options, typed(), "half/{type}", until)
+    rng, sizes = (random.Random(first + 10 * options.seed) for first in (4, 3))
+    for case in cases(sizes, options.limit, ALIGNED, few_rows=True):
+        tf32 = ("tf32",) * (case.kind in PRODUCTS)
+        yield case, ("bfloat16", *tf32, *("float16",) * (rng.random() < 0.25))
 
 
-def more(options: Options, until: float) -> None:
-    """Operators of further kinds in float32 and bfloat16."""
-    drawn = _in(
-        ("float32", "bfloat16"), new_kinds(random.Random(5 + 10 * options.seed), options.limit)
-    )
-    _time_all(options, drawn, "more/{type}", until)
-
-
-def _in(types: tuple[str, ...], drawn: Iterator[Case]) -> Iterator[tuple[Case, tuple[str, ...]]]:
+def _in(types: tuple[str, ...], drawn: Iterator[Case]) -> Iterator[Typed]:
     return ((case, types) for case in drawn)
 
 
-def _time_all(
-    options: Options, drawn: Iterator[tuple[Case, tuple[str, ...]]], folder: str, until: float
-) -> None:
+DRAWN: dict[str, Callable[[Options], Iterator[Typed]]] = {
+    "operators": lambda asked: _in(("float32",), cases(random.Random(0), asked.limit)),
+    "typed/{type}": lambda asked: _in(TYPES, cases(random.Random(1), asked.limit, MULTIPLES)),
+    "half/{type}": _half,
+    "more/{type}": lambda asked: _in(
+        ("float32", "bfloat16"), new_kinds(random.Random(5 + 10 * asked.seed), asked.limit)
+    ),
+}
+"""Operators without end by the folder of their tables."""
+
+
+def _time_all(folder: str, options: Options, until: float) -> None:
     """Time operators in their types and write a table for each type and kind."""
     tables = {each: Tables(options.out / folder.format(type=each)) for each in TYPES}
     device, written = options.facts["gpu"], time.time()
-    for case, types in drawn:
+    for case, types in DRAWN[folder](options):
         if time.time() > until:
             break
         for each in types:
@@ -183,22 +188,9 @@ def _write_tables(tables: dict[str, Tables]) -> None:
         each.write()
 
 
-def whole_networks(options: Options, until: float) -> None:
-    """Networks, see `network_times`."""
-
-    def write(rows: list[dict[str, Any]]) -> None:
-        _write(options, "networks.json", {"rows": rows})
-
-    networks(options.names, write, until)
-
-
-def fused_networks(options: Options, until: float) -> None:
-    """The same of networks with fused attention, and of some that decode."""
-
-    def write(rows: list[dict[str, Any]]) -> None:
-        _write(options, "fused_networks.json", {"rows": rows})
-
-    networks(list(FUSED), write, until)
+def _networks(file: str, names: Sequence[str], options: Options, until: float) -> None:
+    """Time networks, those of the options where none is named; see `network_times`."""
+    networks(names or options.names, lambda rows: _write(options, file, {"rows": rows}), until)
 
 
 def _write(options: Options, name: str, document: dict[str, Any]) -> None:
@@ -207,14 +199,15 @@ def _write(options: Options, name: str, document: dict[str, Any]) -> None:
 
 PARTS: dict[str, tuple[float, Callable[[Options, float], None]]] = {
     "host": (2, host),
-    "operators": (90, operators),
-    "networks": (90, whole_networks),
-    "typed": (80, typed),
-    "half": (205, half),
-    "more": (215, more),
-    "fused": (45, fused_networks),
+    "operators": (90, partial(_time_all, "operators")),
+    "networks": (90, partial(_networks, "networks.json", ())),
+    "typed": (80, partial(_time_all, "typed/{type}")),
+    "half": (205, partial(_time_all, "half/{type}")),
+    "more": (215, partial(_time_all, "more/{type}")),
+    "fused": (45, partial(_networks, "fused_networks.json", tuple(FUSED))),
 }
-"""Parts in the order in which they run: share of the seconds, and what measures."""
+"""Parts in the order in which they run: share of the seconds, and what measures. *fused* has the
+networks with fused attention, and some that decode."""
 
 
 if __name__ == "__main__":

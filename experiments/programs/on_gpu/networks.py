@@ -4,6 +4,7 @@ random weights. Needs torch, torchvision and transformers only, not go_rl."""
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import torch
@@ -23,46 +24,34 @@ class FirstOutput(torch.nn.Module):
         return self.model(**{self.name: x}, **self.options, return_dict=False)[0]
 
 
-def _vision(name: str, batch: int, side: int = 224) -> Callable[[], Built]:
-    def build() -> Built:
-        import torchvision
+def _vision(name: str, batch: int) -> Built:
+    import torchvision
 
-        model = getattr(torchvision.models, name)(weights=None)
-        return model, (torch.randn(batch, 3, side, side),)
-
-    return build
+    model = getattr(torchvision.models, name)(weights=None)
+    return model, (torch.randn(batch, 3, 224, 224),)
 
 
-def _language(
-    name: str, batch: int, length: int, attention: str = "eager", **config: Any
-) -> Callable[[], Built]:
+def _language(name: str, batch: int, length: int, attention: str = "eager", **config: Any) -> Built:
     """A model of transformers by its class, with the sizes of a published one."""
+    import transformers
 
-    def build() -> Built:
-        import transformers
-
-        model_class = getattr(transformers, name)
-        options: dict[str, Any] = {"use_cache": False} if "GPT2" in name or "Llama" in name else {}
-        settings = model_class.config_class(**config, attn_implementation=attention)
-        model = FirstOutput(model_class(settings), "input_ids", **options)
-        return model, (torch.randint(0, 1000, (batch, length)),)
-
-    return build
+    model_class = getattr(transformers, name)
+    options: dict[str, Any] = {"use_cache": False} if "GPT2" in name or "Llama" in name else {}
+    settings = model_class.config_class(**config, attn_implementation=attention)
+    model = FirstOutput(model_class(settings), "input_ids", **options)
+    return model, (torch.randint(0, 1000, (batch, length)),)
 
 
-def _whisper(batch: int) -> Callable[[], Built]:
-    def build() -> Built:
-        import transformers
-        from transformers.models.whisper.modeling_whisper import WhisperEncoder
+def _whisper(batch: int) -> Built:
+    import transformers
+    from transformers.models.whisper.modeling_whisper import WhisperEncoder
 
-        config = transformers.WhisperConfig(
-            d_model=512, encoder_layers=6, encoder_attention_heads=8, encoder_ffn_dim=2048,
-            attn_implementation="eager",
-        )  # fmt: skip
-        model = FirstOutput(WhisperEncoder(config), "input_features")
-        return model, (torch.randn(batch, 80, 3000),)
-
-    return build
+    config = transformers.WhisperConfig(
+        d_model=512, encoder_layers=6, encoder_attention_heads=8, encoder_ffn_dim=2048,
+        attn_implementation="eager",
+    )  # fmt: skip
+    model = FirstOutput(WhisperEncoder(config), "input_features")
+    return model, (torch.randn(batch, 80, 3000),)
 
 
 class Recommender(torch.nn.Module):
@@ -86,11 +75,8 @@ class Recommender(torch.nn.Module):
         return self.above(torch.cat([low, crossed], 1))
 
 
-def _recommender(batch: int) -> Callable[[], Built]:
-    def build() -> Built:
-        return Recommender(), (torch.randn(batch, 13), torch.randint(0, 100_000, (batch, 26)))
-
-    return build
+def _recommender(batch: int) -> Built:
+    return Recommender(), (torch.randn(batch, 13), torch.randint(0, 100_000, (batch, 26)))
 
 
 class DecoderLayer(torch.nn.Module):
@@ -150,11 +136,8 @@ class Decoder(torch.nn.Module):
         return self.head(self.norm(self.layers(self.embedding(token))))
 
 
-def _decoder(batch: int, past: int) -> Callable[[], Built]:
-    def build() -> Built:
-        return Decoder(batch, past), (torch.randint(0, 32_000, (batch, 1)),)
-
-    return build
+def _decoder(batch: int, past: int) -> Built:
+    return Decoder(batch, past), (torch.randint(0, 32_000, (batch, 1)),)
 
 
 BERT_LARGE = {"hidden_size": 1024, "num_hidden_layers": 24, "num_attention_heads": 16,
@@ -162,29 +145,29 @@ BERT_LARGE = {"hidden_size": 1024, "num_hidden_layers": 24, "num_attention_heads
 LLAMA = {"hidden_size": 2048, "num_hidden_layers": 8, "num_attention_heads": 32,
          "num_key_value_heads": 8, "intermediate_size": 8192, "vocab_size": 32_000}  # fmt: skip
 NETWORKS: dict[str, Callable[[], Built]] = {
-    "resnet50-b1": _vision("resnet50", 1),
-    "resnet50-b32": _vision("resnet50", 32),
-    "vgg16-b16": _vision("vgg16", 16),
-    "mobilenet-v3-large-b32": _vision("mobilenet_v3_large", 32),
-    "densenet121-b16": _vision("densenet121", 16),
-    "convnext-tiny-b16": _vision("convnext_tiny", 16),
-    "swin-t-b16": _vision("swin_t", 16),
-    "vit-b-16-b16": _vision("vit_b_16", 16),
-    "bert-base-b8-s128": _language("BertModel", 8, 128),
-    "bert-large-b8-s512": _language("BertModel", 8, 512, **BERT_LARGE),
-    "gpt2-b4-s512": _language("GPT2LMHeadModel", 4, 512),
-    "gpt2-b1-s64": _language("GPT2LMHeadModel", 1, 64),
-    "llama-8-layers-b1-s512": _language("LlamaForCausalLM", 1, 512, **LLAMA),
-    "whisper-base-encoder-b4": _whisper(4),
-    "dlrm-b2048": _recommender(2048),
+    "resnet50-b1": partial(_vision, "resnet50", 1),
+    "resnet50-b32": partial(_vision, "resnet50", 32),
+    "vgg16-b16": partial(_vision, "vgg16", 16),
+    "mobilenet-v3-large-b32": partial(_vision, "mobilenet_v3_large", 32),
+    "densenet121-b16": partial(_vision, "densenet121", 16),
+    "convnext-tiny-b16": partial(_vision, "convnext_tiny", 16),
+    "swin-t-b16": partial(_vision, "swin_t", 16),
+    "vit-b-16-b16": partial(_vision, "vit_b_16", 16),
+    "bert-base-b8-s128": partial(_language, "BertModel", 8, 128),
+    "bert-large-b8-s512": partial(_language, "BertModel", 8, 512, **BERT_LARGE),
+    "gpt2-b4-s512": partial(_language, "GPT2LMHeadModel", 4, 512),
+    "gpt2-b1-s64": partial(_language, "GPT2LMHeadModel", 1, 64),
+    "llama-8-layers-b1-s512": partial(_language, "LlamaForCausalLM", 1, 512, **LLAMA),
+    "whisper-base-encoder-b4": partial(_whisper, 4),
+    "dlrm-b2048": partial(_recommender, 2048),
 }
 """Builders by name; attention in pieces."""
 FUSED: dict[str, Callable[[], Built]] = {
-    "bert-large-b8-s512-fused": _language("BertModel", 8, 512, "sdpa", **BERT_LARGE),
-    "gpt2-b4-s512-fused": _language("GPT2LMHeadModel", 4, 512, "sdpa"),
-    "llama-8-layers-b1-s512-fused": _language("LlamaForCausalLM", 1, 512, "sdpa", **LLAMA),
-    "llama-decoding-b1-past512": _decoder(1, 512),
-    "llama-decoding-b32-past1024": _decoder(32, 1024),
-    "llama-decoding-b8-past8192": _decoder(8, 8192),
+    "bert-large-b8-s512-fused": partial(_language, "BertModel", 8, 512, "sdpa", **BERT_LARGE),
+    "gpt2-b4-s512-fused": partial(_language, "GPT2LMHeadModel", 4, 512, "sdpa"),
+    "llama-8-layers-b1-s512-fused": partial(_language, "LlamaForCausalLM", 1, 512, "sdpa", **LLAMA),
+    "llama-decoding-b1-past512": partial(_decoder, 1, 512),
+    "llama-decoding-b32-past1024": partial(_decoder, 32, 1024),
+    "llama-decoding-b8-past8192": partial(_decoder, 8, 8192),
 }
 """Builders with fused attention, the last three of one token with a cache."""

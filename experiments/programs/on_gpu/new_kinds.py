@@ -12,12 +12,11 @@ from functools import partial
 from typing import Any
 
 import torch
-from operator_cases import Case, Sizes, drawn, random_tensor, rounded_up
-from timing import DEVICE, Call
+from operator_cases import Case, Maker, Sizes, Tensors, drawn, rounded_up
+from timing import DEVICE
 from torch.nn import functional
 
 Drawer = Callable[[random.Random], Sizes]
-Maker = Callable[[Sizes, torch.dtype], Call]
 LARGEST = 2e8
 """Elements of the largest tensor."""
 
@@ -29,10 +28,10 @@ def new_kinds(rng: random.Random, limit: float) -> Iterator[Case]:
         for kind, (draw, make) in KINDS.items():
             sizes = draw(rng)
             if _elements(sizes) < LARGEST * limit:
-                yield Case(kind, sizes, partial(make, sizes))
+                yield Case(kind, sizes, make)
         for sizes in (_attention_sizes(rng) for _ in range(3)):
             if _is_small(sizes, limit):
-                yield Case("attention", sizes, partial(_attention, sizes))
+                yield Case("attention", sizes, _attention)
 
 
 def _is_small(s: Sizes, limit: float) -> bool:
@@ -66,14 +65,15 @@ def _attention_sizes(rng: random.Random) -> Sizes:
             "depth": depth, "causal": causal}  # fmt: skip
 
 
-def _attention(s: Sizes, dtype: torch.dtype) -> Call:
-    q = random_tensor(s["batch"], s["heads"], s["queries"], s["depth"], dtype=dtype)
-    k, v = (
-        random_tensor(s["batch"], s["heads"] // s["groups"], s["keys"], s["depth"], dtype=dtype)
-        for _ in range(2)
-    )
-    options: dict[str, Any] = {"is_causal": bool(s["causal"]), "enable_gqa": s["groups"] > 1}
-    return partial(functional.scaled_dot_product_attention, q, k, v, **options)
+def _attention(t: Tensors) -> tuple[Any, ...]:
+    heads = t.sizes["heads"] // t.sizes["groups"]
+    options: dict[str, Any] = {
+        "is_causal": bool(t.sizes["causal"]),
+        "enable_gqa": t.sizes["groups"] > 1,
+    }
+    attention = partial(functional.scaled_dot_product_attention, **options)
+    k, v = (t("batch", heads, "keys", "depth") for _ in range(2))
+    return attention, t("batch", "heads", "queries", "depth"), k, v
 
 
 def _image(rng: random.Random, kernels: tuple[int, ...], groups: bool = False) -> Sizes:
@@ -90,25 +90,13 @@ def _image(rng: random.Random, kernels: tuple[int, ...], groups: bool = False) -
     return found
 
 
-def _depthwise(s: Sizes, dtype: torch.dtype) -> Call:
-    return _windows(s, dtype, s["input_channel"])
-
-
-def _grouped(s: Sizes, dtype: torch.dtype) -> Call:
-    return _windows(s, dtype, s["groups"])
-
-
-def _windows(s: Sizes, dtype: torch.dtype, groups: int) -> Call:
-    side, size, channels = s["input_size"], s["kernel_size"], s["input_channel"]
-    x = random_tensor(s["batch"], channels, side, side, dtype=dtype)
-    w = random_tensor(channels, channels // groups, size, size, dtype=dtype)
-    return partial(functional.conv2d, x, w, None, s["stride"], s["padding"], 1, groups)
-
-
-def _max_pool(s: Sizes, dtype: torch.dtype) -> Call:
-    side = s["input_size"]
-    x = random_tensor(s["batch"], s["input_channel"], side, side, dtype=dtype)
-    return partial(functional.max_pool2d, x, s["kernel_size"], s["stride"], s["padding"])
+def _windows(t: Tensors) -> tuple[Any, ...]:
+    """A convolution in groups; without their number, of single channels."""
+    channels = t.sizes["input_channel"]
+    groups = t.sizes.get("groups", channels)
+    w = t(channels, channels // groups, "kernel_size", "kernel_size")
+    window = (t.sizes["stride"], t.sizes["padding"], 1)
+    return functional.conv2d, t.image(), w, None, *window, groups
 
 
 def _rows(rng: random.Random) -> Sizes:
@@ -128,65 +116,52 @@ def _table(rng: random.Random) -> Sizes:
     return {**_rows(rng), "rows": drawn(rng, 1000, 100_000)}
 
 
-def _gather(s: Sizes, dtype: torch.dtype) -> Call:
-    table = random_tensor(s["rows"], s["width"], dtype=dtype)
-    chosen = torch.randint(0, s["rows"], (s["batch"],), device=DEVICE)
-    return partial(functional.embedding, chosen, table)
+def _gather(t: Tensors) -> tuple[Any, ...]:
+    chosen = torch.randint(0, t.sizes["rows"], (t.sizes["batch"],), device=DEVICE)
+    return functional.embedding, chosen, t("rows", "width")
 
 
-def _copy(s: Sizes, dtype: torch.dtype) -> Call:
+def _copy(t: Tensors) -> tuple[Any, ...]:
     """Two outer dimensions change places: heads and positions."""
-    outer = s["batch"] // s["parts"]
-    x = random_tensor(outer, s["parts"], s["width"], dtype=dtype).transpose(0, 1)
-    return x.contiguous
+    x = t(t.sizes["batch"] // t.sizes["parts"], "parts", "width")
+    return (x.transpose(0, 1).contiguous,)
 
 
-def _transpose(s: Sizes, dtype: torch.dtype) -> Call:
+def _transpose(t: Tensors) -> tuple[Any, ...]:
     """The last two of three dimensions change places: channels and positions."""
-    inner = s["batch"] // s["parts"]
-    x = random_tensor(s["parts"], s["width"], inner, dtype=dtype).transpose(1, 2)
-    return x.contiguous
+    x = t("parts", "width", t.sizes["batch"] // t.sizes["parts"])
+    return (x.transpose(1, 2).contiguous,)
 
 
-def _concat(s: Sizes, dtype: torch.dtype) -> Call:
+def _concat(t: Tensors) -> tuple[Any, ...]:
     """Two tensors along their last dimension."""
-    first = s["width"] // 2
-    x, y = (random_tensor(s["batch"], w, dtype=dtype) for w in (first, s["width"] - first))
-    return partial(torch.cat, (x, y), -1)
+    first = t.sizes["width"] // 2
+    return torch.cat, (t("batch", first), t("batch", t.sizes["width"] - first)), -1
 
 
-def _sum(s: Sizes, dtype: torch.dtype) -> Call:
-    return partial(random_tensor(s["batch"], s["width"], dtype=dtype).sum, -1)
-
-
-def _column_sum(s: Sizes, dtype: torch.dtype) -> Call:
-    return partial(random_tensor(s["batch"], s["width"], dtype=dtype).sum, 0)
-
-
-def _rms_norm(s: Sizes, dtype: torch.dtype) -> Call:
-    x = random_tensor(s["batch"], s["width"], dtype=dtype)
-    w = torch.ones(s["width"], device=DEVICE, dtype=dtype)
-    return partial(functional.rms_norm, x, (s["width"],), w)
-
-
-def _batch_norm(s: Sizes, dtype: torch.dtype) -> Call:
-    side, channels = s["input_size"], s["input_channel"]
-    x = random_tensor(s["batch"], channels, side, side, dtype=dtype)
-    one, zero = (f(channels, device=DEVICE, dtype=dtype) for f in (torch.ones, torch.zeros))
-    return partial(functional.batch_norm, x, zero, one, one, zero, False)
+def _batch_norm(t: Tensors) -> tuple[Any, ...]:
+    one = t.ones("input_channel")
+    zero = torch.zeros_like(one)
+    return functional.batch_norm, t.image(), zero, one, one, zero, False
 
 
 KINDS: dict[str, tuple[Drawer, Maker]] = {
-    "depthwise": (partial(_image, kernels=(3, 3, 5, 7)), _depthwise),
-    "grouped": (partial(_image, kernels=(3, 3, 1, 5), groups=True), _grouped),
-    "pool": (partial(_image, kernels=(2, 3, 3)), _max_pool),
+    "depthwise": (partial(_image, kernels=(3, 3, 5, 7)), _windows),
+    "grouped": (partial(_image, kernels=(3, 3, 1, 5), groups=True), _windows),
+    "pool": (
+        partial(_image, kernels=(2, 3, 3)),
+        lambda t: (functional.max_pool2d, t.image(),
+                   *(t.sizes[name] for name in ("kernel_size", "stride", "padding"))),
+    ),
     "batchnorm": (partial(_image, kernels=(1,)), _batch_norm),
     "gather": (_table, _gather),
     "copy": (_parts, _copy),
     "transpose": (_parts, _transpose),
     "concat": (_rows, _concat),
-    "sum": (_rows, _sum),
-    "columnsum": (_rows, _column_sum),
-    "rmsnorm": (_rows, _rms_norm),
-}
-"""Sizes and calls, by kind."""
+    "sum": (_rows, lambda t: (t("batch", "width").sum, -1)),
+    "columnsum": (_rows, lambda t: (t("batch", "width").sum, 0)),
+    "rmsnorm": (_rows, lambda t: (
+        functional.rms_norm, t("batch", "width"), (t.sizes["width"],), t.ones("width")
+    )),
+}  # fmt: skip
+"""Sizes, and functions with their arguments, by kind."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from timing import DEVICE, Call
@@ -23,13 +23,65 @@ ELEMENTWISE: dict[str, Callable[..., torch.Tensor]] = {
 Sizes = dict[str, int]
 
 
+class Tensors(NamedTuple):
+    """Makes tensors on the device for an operator."""
+
+    sizes: Sizes
+    dtype: torch.dtype
+
+    def __call__(self, *shape: str | int) -> torch.Tensor:
+        """Return normal random numbers; a size is a number or has a name."""
+        numbers = [self.sizes[each] if isinstance(each, str) else each for each in shape]
+        return torch.randn(*numbers, device=DEVICE, dtype=self.dtype)
+
+    def rows(self) -> torch.Tensor:
+        """Return uniform random numbers from 0.5 on: rows of a width."""
+        shape = self.sizes["batch"], self.sizes["width"]
+        return torch.rand(*shape, device=DEVICE, dtype=self.dtype) + 0.5
+
+    def image(self) -> torch.Tensor:
+        """Return the images that a window is moved over."""
+        return self("batch", "input_channel", "input_size", "input_size")
+
+    def ones(self, size: str) -> torch.Tensor:
+        """Return ones."""
+        return torch.ones(self.sizes[size], device=DEVICE, dtype=self.dtype)
+
+
+Maker = Callable[[Tensors], tuple[Any, ...]]
+"""Returns a function and its arguments."""
+
+
 class Case(NamedTuple):
     """One operator."""
 
     kind: str
     sizes: Sizes
-    build: Callable[[torch.dtype], Call]
-    """The call on tensors of an element type, which it makes."""
+    make: Maker
+
+    def build(self, dtype: torch.dtype) -> Call:
+        """Return the call on tensors of an element type, which it makes."""
+        function, *arguments = self.make(Tensors(self.sizes, dtype))
+        return partial(function, *arguments)
+
+
+MAKERS: dict[str, Maker] = {
+    "bmm": lambda t: (torch.bmm, t("batch", "rows", "depth"), t("batch", "depth", "columns")),
+    "linear": lambda t: (
+        functional.linear, t("rows", "depth"), t("columns", "depth"), t("columns")
+    ),
+    "softmax": lambda t: (torch.softmax, t.rows(), -1),
+    "ln": lambda t: (
+        functional.layer_norm, t.rows(), (t.sizes["width"],), t.ones("width"),
+        torch.zeros_like(t.ones("width")),
+    ),
+    "conv": lambda t: (
+        functional.conv2d, t.image(),
+        t("output_channel", "input_channel", "kernel_size", "kernel_size"), None,
+        t.sizes["stride"], t.sizes["padding"],
+    ),
+    **{name: lambda t, act=act: (act, t.rows(), t.rows()) for name, act in ELEMENTWISE.items()},
+}  # fmt: skip
 
 
 def drawn(rng: random.Random, low: int, high: int) -> int:
@@ -40,11 +92,6 @@ def drawn(rng: random.Random, low: int, high: int) -> int:
 def rounded_up(number: int, step: int) -> int:
     """Return the next multiple of a step."""
     return -(-number // step) * step
-
-
-def random_tensor(*shape: int, dtype: torch.dtype) -> torch.Tensor:
-    """Return normal random numbers on the device."""
-    return torch.randn(*shape, device=DEVICE, dtype=dtype)
 
 
 def cases(
@@ -64,19 +111,17 @@ def cases(
         b, m, n, k = drawn(rng, 1, 256), *(rounded_up(drawn(rng, 8, 4096), step) for _ in range(3))
         if b * (m * k + k * n + m * n) < 4e8 * limit and b * m * n * k < 2e12 * limit:
             sizes = {"batch": b, "rows": m, "depth": k, "columns": n}
-            yield Case("bmm", sizes, partial(_bmm, sizes))
+            yield Case("bmm", sizes, MAKERS["bmm"])
         m, n, k = (rounded_up(drawn(rng, 8, 16384), step) for _ in range(3))
         m = drawn(rng, 1, 64) if few_rows and rng.random() < 0.2 else m
         if m * k + k * n + m * n < 4e8 * limit:
             sizes = {"batch": 1, "rows": m, "depth": k, "columns": n}
-            yield Case("linear", sizes, partial(_linear, sizes))
+            yield Case("linear", sizes, MAKERS["linear"])
         b, h = drawn(rng, 64, 16384), rounded_up(drawn(rng, 64, 8192), step)
         if b * h < 1.5e8 * limit:
             sizes = {"batch": b, "width": h}
-            for name in rng.sample(sorted(ELEMENTWISE), 3):
-                yield Case(name, sizes, partial(_elementwise, name, sizes))
-            yield Case("softmax", sizes, partial(_softmax, sizes))
-            yield Case("ln", sizes, partial(_layer_norm, sizes))
+            for name in (*rng.sample(sorted(ELEMENTWISE), 3), "softmax", "ln"):
+                yield Case(name, sizes, MAKERS[name])
         b, ci, co = drawn(rng, 1, 64), *(rounded_up(drawn(rng, low, 1024), step) for low in (3, 8))
         side = drawn(rng, 7, 224)
         size, stride = rng.choice((1, 3, 3, 5, 7)), rng.choice((1, 1, 2))
@@ -84,39 +129,4 @@ def cases(
         if b * side**2 * (ci + co) < 2e8 * limit and flops < 1e12 * limit:
             sizes = {"batch": b, "input_channel": ci, "output_channel": co, "kernel_size": size,
                      "input_size": side, "stride": stride, "padding": size // 2}  # fmt: skip
-            yield Case("conv", sizes, partial(_conv, sizes))
-
-
-def _bmm(s: Sizes, dtype: torch.dtype) -> Call:
-    x = random_tensor(s["batch"], s["rows"], s["depth"], dtype=dtype)
-    y = random_tensor(s["batch"], s["depth"], s["columns"], dtype=dtype)
-    return partial(torch.bmm, x, y)
-
-
-def _linear(s: Sizes, dtype: torch.dtype) -> Call:
-    x = random_tensor(s["rows"], s["depth"], dtype=dtype)
-    w = random_tensor(s["columns"], s["depth"], dtype=dtype)
-    return partial(functional.linear, x, w, random_tensor(s["columns"], dtype=dtype))
-
-
-def _elementwise(name: str, s: Sizes, dtype: torch.dtype) -> Call:
-    x, y = (torch.rand(s["batch"], s["width"], device=DEVICE, dtype=dtype) + 0.5 for _ in range(2))
-    return partial(ELEMENTWISE[name], x, y)
-
-
-def _softmax(s: Sizes, dtype: torch.dtype) -> Call:
-    x = torch.rand(s["batch"], s["width"], device=DEVICE, dtype=dtype) + 0.5
-    return partial(torch.softmax, x, -1)
-
-
-def _layer_norm(s: Sizes, dtype: torch.dtype) -> Call:
-    x = torch.rand(s["batch"], s["width"], device=DEVICE, dtype=dtype) + 0.5
-    w = torch.ones(s["width"], device=DEVICE, dtype=dtype)
-    return partial(functional.layer_norm, x, (s["width"],), w, torch.zeros_like(w))
-
-
-def _conv(s: Sizes, dtype: torch.dtype) -> Call:
-    side, size = s["input_size"], s["kernel_size"]
-    x = random_tensor(s["batch"], s["input_channel"], side, side, dtype=dtype)
-    w = random_tensor(s["output_channel"], s["input_channel"], size, size, dtype=dtype)
-    return partial(functional.conv2d, x, w, None, s["stride"], s["padding"])
+            yield Case("conv", sizes, MAKERS["conv"])

@@ -60,7 +60,6 @@ class RivalRun(TrainRun):
         return "training of a rival"
 
     def check(self) -> None:
-        """See `TrainRun`."""
         if self.batch not in SIZES:
             self.refuse(f"batch must be one of {', '.join(map(str, SIZES))}, not {self.batch}")
         if self.loss not in LOSSES:
@@ -121,19 +120,14 @@ class GroupedSource:
         self.drawn = 0
 
     def draw(self, rng: np.random.Generator) -> LabelledBatch:
-        """See `go_rl.costs.learning.training.BatchSource`."""
         number = int(rng.choice(len(self._chance), p=self._chance))
         members = self._programs.groups[number]
-        size = _size_within(len(members), self._largest)
+        most = min(len(members), self._largest)
+        size = max((s for s in SIZES if s <= most), default=SIZES[0])
         which = rng.choice(members, size, replace=len(members) < size)
         self.drawn += min(size, len(members))
         programs = self._programs.batch(number, which)
         return LabelledBatch(programs, self._labels[which], self._deviation)
-
-
-def _size_within(members: int, largest: int) -> int:
-    """The largest size that so many programs fill; the smallest for fewer."""
-    return max((s for s in SIZES if s <= min(members, largest)), default=SIZES[0])
 
 
 Learned = TypeVar("Learned", bound="NetworkRival")
@@ -189,7 +183,6 @@ class NetworkRival(SavedNetwork):
         return cls(sizes, params, scale, run, transform.to_json(), source.drawn)
 
     def predict(self, inputs: ProgramInputs) -> Float64[np.ndarray, "P"]:
-        """See `Predictor`."""
         if not inputs.num_programs:
             return np.zeros(0)
         programs = self.batched(inputs, self.scale, self.sizes)

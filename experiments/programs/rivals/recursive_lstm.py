@@ -215,7 +215,6 @@ class TreePrograms:
     devices: Float32[np.ndarray, "P D2"]
 
     def batch(self, group: int, which: Int64[np.ndarray, "B"]) -> TreeBatch:
-        """See `BatchedPrograms`."""
         tree = self.trees[group]
         size = filled_size(len(tree.positions), LEAF_SIZES, "statements")
         rows = np.full((len(which), size), len(self.vectors) - 1)
@@ -237,19 +236,16 @@ class RecursiveLstm(NetworkRival):
 
     @classmethod
     def module(cls, sizes: RecursiveSizes) -> nn.Module:
-        """See `NetworkRival`."""
         return RecursiveNetwork(sizes)
 
     @classmethod
     def scale_of(cls, inputs: ProgramInputs) -> dict[str, np.ndarray]:
-        """See `NetworkRival`."""
         return InputScale.fit(inputs).arrays()
 
     @classmethod
     def batched(
         cls, inputs: ProgramInputs, scale: Mapping[str, np.ndarray], sizes: Any
     ) -> TreePrograms:
-        """See `NetworkRival`."""
         trees, shape = nest_trees(inputs, cls.what)
         number = {each: i for i, each in enumerate(trees)}
         owner = np.array([number[each] for each in shape])
@@ -270,7 +266,6 @@ class RecursiveLstm(NetworkRival):
 
     @classmethod
     def empty_batch(cls, sizes: Any) -> Any:
-        """See `NetworkRival`."""
         return TreeBatch(
             jnp.zeros((1, LEAF_SIZES[0], LEAF_NUMBERS), jnp.float32),
             jnp.zeros((EVENT_SIZES[0], 3), jnp.int32),

@@ -50,11 +50,9 @@ class FeatureRows:
 
     @property
     def groups(self) -> tuple[Int64[np.ndarray, "P"], ...]:
-        """See `BatchedPrograms`."""
         return (np.arange(len(self.rows)),)
 
     def batch(self, group: int, which: Int64[np.ndarray, "B"]) -> Float32[np.ndarray, "B N"]:
-        """See `BatchedPrograms`."""
         return self.rows[which]
 
 
@@ -69,22 +67,18 @@ class SummedMlp(NetworkRival):
 
     @classmethod
     def module(cls, sizes: MlpSizes) -> nn.Module:
-        """See `NetworkRival`."""
         return MlpNetwork(sizes)
 
     @classmethod
     def scale_of(cls, inputs: ProgramInputs) -> dict[str, np.ndarray]:
-        """See `NetworkRival`."""
         return column_scale(summed_program_features(inputs))
 
     @classmethod
     def batched(
         cls, inputs: ProgramInputs, scale: Mapping[str, np.ndarray], sizes: Any
     ) -> FeatureRows:
-        """See `NetworkRival`."""
         return FeatureRows(masked_rows(summed_program_features(inputs), scale))
 
     @classmethod
     def empty_batch(cls, sizes: Any) -> Any:
-        """See `NetworkRival`."""
         return jnp.zeros((1, 2 * len(SUMMED_NAMES)), jnp.float32)

@@ -155,7 +155,6 @@ class SchedulePrograms:
     devices: Float32[np.ndarray, "P D2"]
 
     def batch(self, group: int, which: Int64[np.ndarray, "B"]) -> ScheduleBatch:
-        """See `BatchedPrograms`."""
         rows = np.zeros((len(which), self.lengths[group], ROW), np.float32)
         real = np.zeros(rows.shape[:2], np.float32)
         for i, number in enumerate(self.schedule[which].tolist()):
@@ -175,19 +174,16 @@ class TlpPrograms(NetworkRival):
 
     @classmethod
     def module(cls, sizes: TlpSizes) -> nn.Module:
-        """See `NetworkRival`."""
         return TlpNetwork(sizes)
 
     @classmethod
     def scale_of(cls, inputs: ProgramInputs) -> dict[str, np.ndarray]:
-        """See `NetworkRival`."""
         return column_scale(inputs.device_features.astype(np.float32))
 
     @classmethod
     def batched(
         cls, inputs: ProgramInputs, scale: Mapping[str, np.ndarray], sizes: Any
     ) -> SchedulePrograms:
-        """See `NetworkRival`."""
         if not inputs.traces:
             raise TrainingError(
                 f"{cls.what} reads schedule primitives, and of these programs only features are "
@@ -208,7 +204,6 @@ class TlpPrograms(NetworkRival):
 
     @classmethod
     def empty_batch(cls, sizes: Any) -> Any:
-        """See `NetworkRival`."""
         return ScheduleBatch(
             jnp.zeros((1, LENGTHS[0], ROW), jnp.float32),
             jnp.ones((1, LENGTHS[0]), jnp.float32),

@@ -11,6 +11,7 @@ from __future__ import annotations
 import zlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -74,7 +75,7 @@ class ProgramGuides(Experiment):
         arms: dict[str, Callable[[PoolSet, int], MakeInnerTuner]] = {
             CHANCE: lambda *_: inner_tuner("random"), TREES: lambda *_: inner_tuner(SEARCH),
         }  # fmt: skip
-        arms |= {name: _arm(predictor, nests) for name, predictor in guides.items()}
+        arms |= {name: partial(_guided, guide, nests) for name, guide in guides.items()}
         run = run_name(f"{pools.digest} {self.trials} {self.batch} {self.updates} {self.members}")
         rows = run_curves(
             self.kept_rows(CurveRow), run, [pools], arms, range(self.seeds), self.trials, self.batch
@@ -101,9 +102,9 @@ class ProgramGuides(Experiment):
         return ProgramPredictor.fit(examples, run, self.members, say_loss)
 
     def _transfer(self, examples: ProgramExamples) -> TransferTuner:
-        run = TunerRun(batch=64)
-        epochs = max(1, round(self.updates * run.batch / len(examples.seconds)))
-        return TransferTuner.fit(examples, TunerRun(batch=64, epochs=epochs), report=say_loss)
+        batch = 64
+        epochs = max(1, round(self.updates * batch / len(examples.seconds)))
+        return TransferTuner.fit(examples, TunerRun(batch=batch, epochs=epochs), report=say_loss)
 
 
 class NestPool:
@@ -161,16 +162,13 @@ def recorded(examples: ProgramExamples) -> tuple[PoolSet, dict[str, str]]:
     return PoolSet("three operators", device, PEAK, tuple(pools)), nests
 
 
-def _arm(
-    predictor: LoadedPrograms, nests: Mapping[str, str]
-) -> Callable[[PoolSet, int], MakeInnerTuner]:
-    def make(pools: PoolSet, operator: int) -> MakeInnerTuner:
-        device, _, level = pools.target.rpartition(" ")
-        guide = ProgramGuide(predictor, ProgramTarget(device, level))
-        tuners = guide.tuners(SEARCH)
-        return lambda space, seed: tuners(NestPool(space, nests), seed)
-
-    return make
+def _guided(
+    predictor: LoadedPrograms, nests: Mapping[str, str], pools: PoolSet, operator: int
+) -> MakeInnerTuner:
+    """The search under one predictor; it is the same for every operator of a network."""
+    device, _, level = pools.target.rpartition(" ")
+    tuners = ProgramGuide(predictor, ProgramTarget(device, level)).tuners(SEARCH)
+    return lambda space, seed: tuners(NestPool(space, nests), seed)
 
 
 def _page(rows: Sequence[CurveRow], pools: PoolSet, options: ProgramGuides) -> str:

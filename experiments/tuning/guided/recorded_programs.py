@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 
-from experiments.tuning.make_pools import PEAK, pools_from_records, records_of, trace_key
+from experiments.tuning.make_pools import pools_from_records, records_of, trace_key
 from experiments.tuning.networks import tunable_operators
 from experiments.tuning.record_pools import CODEGEN
 from go_rl.core import ReadError
@@ -49,10 +49,10 @@ def recorded_programs(folder: Path, network: str) -> RecordedPrograms:
     uses = tunable_operators(network)
     with RecordStore(folder / RECORDS) as store:
         records = records_of(store, uses, store.targets())
-    whole = pools_from_records(network, uses, records, PEAK, {"codegen": CODEGEN})
+    whole = pools_from_records(network, uses, records, {"codegen": CODEGEN})
     nests = _nests(records)
     kept = [_timed(pool, nests[pool.operator.workload]) for pool in whole.pools]
-    pools = PoolSet(network, whole.target, PEAK, tuple(kept), whole.provenance)
+    pools = replace(whole, pools=tuple(kept))
     target = ProgramTarget(whole.target, CODEGEN)
     programs = []
     for pool, task in zip(pools.pools, uses, strict=True):

@@ -115,17 +115,13 @@ class TransferOutcome:
 
 
 def outcome(
-    pools: TunedPools,
-    plan: TransferPlan,
-    arm: str,
-    rng: np.random.Generator,
-    temperature: float = TEMPERATURE,
+    pools: TunedPools, plan: TransferPlan, arm: str, rng: np.random.Generator
 ) -> TransferOutcome:
     """Return what a network has when its heavy operators are tuned and the others reuse, by an arm
     of `ARMS`."""
     heavy = pools.heavy(plan.share)
     tried = {k: _tried(pools, k, plan.tried, arm, rng) for k in heavy}
-    order = _order_of(arm, pools, tried, rng, temperature)
+    order = _order_of(arm, pools, tried, rng)
     rest = [k for k in range(len(pools.seconds)) if k not in tried]
     chosen = tried | {k: order(k)[: max(plan.measured, 1)] for k in rest}
     timed = chosen if plan.measured else tried
@@ -156,17 +152,15 @@ def _order_of(
     pools: TunedPools,
     tried: Mapping[int, Int64[np.ndarray, "J"]],
     rng: np.random.Generator,
-    temperature: float,
 ) -> Order:
     if arm == ATTENTION:
         memory = memory_of(pools, tried)
-        return lambda k: np.argsort(-memory.throughputs(pools.states[k], temperature))
+        return lambda k: np.argsort(-memory.throughputs(pools.states[k], TEMPERATURE))
     if arm == OWN:
         return pools.order
     if arm in UNGUIDED:
         return lambda k: rng.permutation(len(pools.seconds[k]))
-    source = {FLOP: _by_flop, SHAPE: _by_shape, CHANCE: _by_chance}[arm]
-    return lambda k: _near(pools, source(pools, list(tried), k, rng), tried, k)
+    return lambda k: _near(pools, _source(arm, pools, list(tried), k, rng), tried, k)
 
 
 def memory_of(pools: TunedPools, tried: Mapping[int, Int64[np.ndarray, "J"]]) -> AttentionMemory:
@@ -190,18 +184,15 @@ def _near(
     return np.argsort(np.square(scaled).sum(1), kind="stable")
 
 
-def _by_flop(pools: TunedPools, heavy: Sequence[int], k: int, _: np.random.Generator) -> int:
-    alike = [j for j in heavy if pools.kinds[j] == pools.kinds[k]] or list(heavy)
-    return min(alike, key=lambda j: abs(np.log(pools.flops[j] / pools.flops[k])))
-
-
-def _by_shape(pools: TunedPools, heavy: Sequence[int], k: int, rng: np.random.Generator) -> int:
-    alike = [j for j in heavy if len(pools.sizes[j]) == len(pools.sizes[k])]
-    alike = [j for j in alike if pools.kinds[j] == pools.kinds[k]]
-    if not alike:
-        return _by_flop(pools, heavy, k, rng)
-    return min(alike, key=lambda j: float(np.abs(pools.sizes[j] - pools.sizes[k]).sum()))
-
-
-def _by_chance(pools: TunedPools, heavy: Sequence[int], k: int, rng: np.random.Generator) -> int:
-    return int(rng.choice(list(heavy)))
+def _source(
+    arm: str, pools: TunedPools, heavy: Sequence[int], k: int, rng: np.random.Generator
+) -> int:
+    """The tuned operator whose best candidate another one follows: drawn, or nearest in shape or
+    in FLOP, of one kind if there is any."""
+    if arm == CHANCE:
+        return int(rng.choice(list(heavy)))
+    alike = [j for j in heavy if pools.kinds[j] == pools.kinds[k]]
+    shapes = [j for j in alike if len(pools.sizes[j]) == len(pools.sizes[k])]
+    if arm == SHAPE and shapes:
+        return min(shapes, key=lambda j: float(np.abs(pools.sizes[j] - pools.sizes[k]).sum()))
+    return min(alike or heavy, key=lambda j: abs(np.log(pools.flops[j] / pools.flops[k])))

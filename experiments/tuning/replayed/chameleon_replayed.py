@@ -37,12 +37,15 @@ class ChameleonReplayed(ReplayOptions, Experiment):
         """Run what is missing, and write the page."""
         sets = self.sets(self.networks)
         table = KeptRows(ChameleonRow, self.folder / "chameleon_replayed.csv")
-        keys = []
-        for pools in sets:
-            keys.append(run_name(f"{pools.digest} {self.batch} {self.patience}"))
-            for seed in range(self.seeds):
-                if not table.has(keys[-1], pools.network, seed):
-                    table.add(_row(keys[-1], pools, seed, self))
+        keys = {run_name(f"{each.digest} {self.batch} {self.patience}"): each for each in sets}
+        table.fill(
+            (
+                (key, pools.network, seed)
+                for key, pools in keys.items()
+                for seed in range(self.seeds)
+            ),
+            lambda key, _network, seed: _row(key, keys[key], seed, self),
+        )
         rows = [row for row in table.rows if row.run in keys and row.seed < self.seeds]
         self.write_page(_page(rows, sets, self))
         self.write_rows(rows)

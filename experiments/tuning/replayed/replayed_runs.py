@@ -8,21 +8,21 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from itertools import product
 from pathlib import Path
 
 import numpy as np
 from jaxtyping import Float64
 
 from go_rl.core.files.whole_file import whole_file
-from go_rl.tuning.config import FirstRound
 from go_rl.tuning.loop.belief.belief import Belief, CurvePrediction
 from go_rl.tuning.loop.belief.curve_belief import CurveBelief
 from go_rl.tuning.loop.belief.curve_library import CurveLibrary
 from go_rl.tuning.loop.belief.transfer_belief import TransferBelief
 from go_rl.tuning.loop.journal import MemoryJournal
-from go_rl.tuning.loop.nouns import Candidate, MakeInnerTuner, Trial
-from go_rl.tuning.loop.schedulers import SCHEDULERS, Scheduler, scheduler_of
+from go_rl.tuning.loop.nouns import Candidate, Trial
+from go_rl.tuning.loop.schedulers import SCHEDULERS, scheduler_of
 from go_rl.tuning.loop.schedulers.round_robin import RoundRobin
 from go_rl.tuning.loop.schedulers.upper_confidence_bound import DYNATUNE, RELATIVE
 from go_rl.tuning.loop.slot_loop import tune_operators
@@ -55,55 +55,6 @@ class RecordedPath:
         self._done += len(trials)
 
 
-def record_path(
-    pools: PoolSet, operator: int, make_tuner: MakeInnerTuner, config: SlotConfig
-) -> list[Trial]:
-    """Return the trials of one operator, until it is finished, by ``batch``, ``patience`` and
-    ``seed`` of a configuration."""
-    alone = PoolSet(
-        pools.network, pools.target, pools.peak_flops, (pools.pools[operator],), pools.provenance
-    )
-    whole = SlotConfig(
-        seconds=ALWAYS, batch=config.batch, patience=config.patience, seed=config.seed, slot=ALWAYS
-    )
-    journal, count = MemoryJournal(), len(pools.pools)
-    seeded = config.seed * count + operator  # as `tune_operators` seeds it
-    tune_operators(
-        ReplayBackend(alone), RoundRobin(dynamic=True),
-        lambda space, _: make_tuner(space, seeded), whole, journal=journal,
-    )  # fmt: skip
-    return [trial for batch in journal.kept for trial in batch.trials]
-
-
-@dataclass(frozen=True)
-class PathStore:
-    """Where paths are kept."""
-
-    folder: Path
-    tuner: str
-    """Name of the inner tuner."""
-    batch: int = 16
-    patience: int = 200
-
-    def paths(self, pools: PoolSet, seed: int) -> list[list[Trial]]:
-        """Return the trials of each operator, in order; what is missing is computed."""
-        return [self._path(pools, operator, seed) for operator in range(len(pools.pools))]
-
-    def _path(self, pools: PoolSet, operator: int, seed: int) -> list[Trial]:
-        words = (pools.network, pools.digest, self.tuner, self.batch, self.patience, operator, seed)
-        path = self.folder / ("-".join(map(str, words)) + ".npy")
-        backend = ReplayBackend(pools)
-        if not path.exists():
-            config = SlotConfig(batch=self.batch, patience=self.patience, seed=seed)
-            trials = record_path(pools, operator, inner_tuner(self.tuner), config)
-            keys = np.array([int(trial.candidate.key, 16) for trial in trials], np.uint64)
-            with whole_file(path) as file:
-                np.save(file, keys)
-            print(f"path {'-'.join(map(str, words))}: {len(keys)} trials", flush=True)
-        keys = np.load(path)
-        return [backend.trial(operator, Candidate(f"{key:016x}")) for key in keys.tolist()]
-
-
 def curves_of(pools: PoolSet, paths: list[list[Trial]]) -> list[np.ndarray]:
     """Return performance over the peak after each trial of each operator, from the first that
     worked on."""
@@ -114,21 +65,6 @@ def curves_of(pools: PoolSet, paths: list[list[Trial]]) -> list[np.ndarray]:
         curve = pool.operator.flops / best[np.isfinite(best)] / pools.peak_flops
         found.append(np.minimum(curve, 1.0).astype(np.float32))
     return found
-
-
-def library_of(networks: list[PoolSet], store: PathStore, seeds: range) -> CurveLibrary:
-    """Return the curves of all networks and seeds."""
-    curves, names = [], []
-    for pools in networks:
-        for seed in seeds:
-            own = curves_of(pools, store.paths(pools, seed))
-            curves += own
-            names += [pools.network] * len(own)
-    about = {
-        "tuner": store.tuner, "seeds": len(seeds), "batch": store.batch,
-        "pools": {pools.network: pools.digest for pools in networks},
-    }  # fmt: skip
-    return CurveLibrary(tuple(curves), tuple(names), about)
 
 
 NETWORKS = ("resnet18", "squeezenet", "vgg16-64px", "transformer-encoder")
@@ -171,40 +107,28 @@ class Setting:
 
     pools: PoolSet
     paths: list[list[Trial]]
-    seed: int
-    batch: int
-    patience: int
+    config: SlotConfig
+    """Batches, patience, seed and order of the first round; the seconds are `budget`."""
     published: KeptBelief = field(default_factory=lambda: KeptBelief(CurveBelief()))
     own: KeptBelief | None = None
     """None: there are no curves of other networks."""
-    first_round: FirstRound = "slowest"
-    """Order of each operator's first slot, under dynamic schedulers."""
 
     @property
     def budget(self) -> float:
         """Virtual seconds in which every operator is finished."""
         return float(sum(trial.spent for path in self.paths for trial in path))
 
-    def scheduler(self, name: str) -> Scheduler:
-        """Return a scheduler of `ALL`."""
-        if name not in TRANSFER:
-            return scheduler_of(name, self.published, self.paths)
-        assert self.own is not None
-        return scheduler_of(TRANSFER[name], self.own)
-
     def run(self, name: str) -> tuple[TuningState, Float64[np.ndarray, "B 2"]]:
-        """Return `walked` by a scheduler of `ALL`."""
-        return self.walked(self.scheduler(name))
-
-    def walked(self, scheduler: Scheduler) -> tuple[TuningState, Float64[np.ndarray, "B 2"]]:
-        """Return where a run ends, and [B, 2] virtual seconds and latency after each batch, from
-        the end of the warm-up on."""
+        """Return where a run by a scheduler of `ALL` ends, and [B, 2] virtual seconds and latency
+        after each batch, from the end of the warm-up on."""
+        if name in TRANSFER:
+            assert self.own is not None
+            scheduler = scheduler_of(TRANSFER[name], self.own)
+        else:
+            scheduler = scheduler_of(name, self.published, self.paths)
         journal = MemoryJournal()
         paths, backend = iter(self.paths), ReplayBackend(self.pools)
-        config = SlotConfig(
-            seconds=self.budget * (1 + 1e-9), batch=self.batch, patience=self.patience,
-            seed=self.seed, first_round=self.first_round,
-        )  # fmt: skip
+        config = replace(self.config, seconds=self.budget * (1 + 1e-9))
         state = tune_operators(
             backend, scheduler, lambda *_: RecordedPath(next(paths)), config,
             journal=journal,
@@ -216,13 +140,6 @@ class Setting:
             if np.isfinite(again.latency):
                 points.append((again.elapsed, again.latency))
         return state, np.array(points)
-
-
-def own_belief(library: CurveLibrary | None, network: str) -> KeptBelief | None:
-    """Return our belief without the network that it predicts; None where nothing else is known."""
-    if library is None or len(set(library.networks)) < 2:
-        return None
-    return KeptBelief(TransferBelief(library.without(network)))
 
 
 @dataclass(frozen=True)
@@ -240,16 +157,56 @@ class ReplayOptions:
         """Return the pools of networks."""
         return [load_pools(self.pools / f"{name}.npz") for name in networks]
 
-    def store(self, tuner: str) -> PathStore:
-        """Return the paths of an inner tuner."""
-        return PathStore(self.folder / "paths", tuner, self.batch, self.patience)
+    def paths(self, pools: PoolSet, tuner: str, seed: int) -> list[list[Trial]]:
+        """Return the trials of each operator by an inner tuner, in order; what is missing is
+        computed."""
+        return [self._path(pools, tuner, seed, k) for k in range(len(pools.pools))]
+
+    def _path(self, pools: PoolSet, tuner: str, seed: int, operator: int) -> list[Trial]:
+        words = (pools.network, pools.digest, tuner, self.batch, self.patience, operator, seed)
+        path = self.folder / "paths" / ("-".join(map(str, words)) + ".npy")
+        if not path.exists():
+            alone = replace(pools, pools=(pools.pools[operator],))
+            whole = replace(self._config(seed), seconds=ALWAYS, slot=ALWAYS)
+            seeded = seed * len(pools.pools) + operator  # as `tune_operators` seeds it
+            journal, make_tuner = MemoryJournal(), inner_tuner(tuner)
+            tune_operators(
+                ReplayBackend(alone), RoundRobin(dynamic=True),
+                lambda space, _: make_tuner(space, seeded), whole, journal=journal,
+            )  # fmt: skip
+            trials = [trial for batch in journal.kept for trial in batch.trials]
+            keys = np.array([int(trial.candidate.key, 16) for trial in trials], np.uint64)
+            with whole_file(path) as file:
+                np.save(file, keys)
+            print(f"path {'-'.join(map(str, words))}: {len(keys)} trials", flush=True)
+        backend, keys = ReplayBackend(pools), np.load(path).tolist()
+        return [backend.trial(operator, Candidate(f"{key:016x}")) for key in keys]
+
+    def _config(self, seed: int) -> SlotConfig:
+        return SlotConfig(batch=self.batch, patience=self.patience, seed=seed)
+
+    def library(self, networks: Sequence[PoolSet], tuner: str, seeds: range) -> CurveLibrary:
+        """Return the curves of all networks and seeds."""
+        curves, names = [], []
+        for pools, seed in product(networks, seeds):
+            own = curves_of(pools, self.paths(pools, tuner, seed))
+            curves += own
+            names += [pools.network] * len(own)
+        about = {
+            "tuner": tuner, "seeds": len(seeds), "batch": self.batch,
+            "pools": {pools.network: pools.digest for pools in networks},
+        }  # fmt: skip
+        return CurveLibrary(tuple(curves), tuple(names), about)
 
     def setting(
         self, pools: PoolSet, seed: int, tuner: str, library: CurveLibrary | None = None
     ) -> Setting:
-        """Return a network with the paths of one seed, and our belief if there are curves."""
-        paths, own = self.store(tuner).paths(pools, seed), own_belief(library, pools.network)
-        return Setting(pools, paths, seed, self.batch, self.patience, own=own)
+        """Return a network with the paths of one seed, and our belief if there are curves of
+        other networks."""
+        paths, own = self.paths(pools, tuner, seed), None
+        if library is not None and len(set(library.networks)) > 1:
+            own = KeptBelief(TransferBelief(library.without(pools.network)))
+        return Setting(pools, paths, self._config(seed), own=own)
 
 
 def reached(points: Float64[np.ndarray, "B 2"], latency: float) -> float:

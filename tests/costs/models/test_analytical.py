@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import go_rl
-from experiments.kernels.roofline_fit import calibrate
+from experiments.kernels.kernel_cost_model import calibrate
 from go_rl.core import Device, HardwareError, OpKind, ProblemError, RecordError
 from go_rl.core.hardware.presets import EXAMPLES, load_hardware
 from go_rl.costs.devices import device_names
