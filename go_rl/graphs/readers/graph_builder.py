@@ -5,7 +5,7 @@ from __future__ import annotations
 import heapq
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -86,9 +86,19 @@ class GraphBuilder:
             raise GraphError(f"graph {self.name!r}: cannot rename {self._nodes[number].name!r}")
         self._nodes[number] = node
 
+    def mark_output(self, number: int | None) -> None:
+        """Mark the node added as ``number``, if there is one, as making a result of the model."""
+        if number is not None:
+            self._nodes[number] = replace(self._nodes[number], is_output=True)
+
     def node(self, number: int) -> Node:
         """Return the node added as ``number``."""
         return self._nodes[number]
+
+    @property
+    def nodes(self) -> list[Node]:
+        """Nodes in the order of adding."""
+        return list(self._nodes)
 
     def number_of(self, name: NodeId) -> int:
         """Return the number of the node called ``name``; a `GraphError` when there is none."""

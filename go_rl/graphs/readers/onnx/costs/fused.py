@@ -9,22 +9,13 @@ from go_rl.graphs.readers import decompositions as dense
 from go_rl.graphs.readers.onnx.call import Call
 from go_rl.graphs.readers.onnx.costs.reductions import ceil_log2
 
-GATES = {"GRU": 3, "LSTM": 4, "RNN": 1}
-"""Gates of each recurrent layer."""
-_ELEMENTWISE = {"GRU": 17, "LSTM": 17, "RNN": 1}
-"""FLOP of a step and hidden element beside products and biases: the sums of the gates' parts, the
-sigmoids (3 FLOP each, as XLA expands them) and the update of the state."""
-
 
 def recurrent(call: Call) -> float:
-    """A recurrent layer of `GATES`: two products for each gate and step, biases, and the rest of
-    each element."""
+    """A recurrent layer of `GATES`: `decompositions.recurrent_step` of all steps and directions."""
     x, recurrence = call.operand(0), call.operand(2)
     directions, hidden = recurrence.shape[0], recurrence.shape[2]
-    gates, steps = GATES[call.op], x.shape[0] * x.shape[1]
-    products = 2.0 * gates * hidden * (x.shape[2] + hidden)
-    bias = 2 * gates * hidden * call.has(3)
-    return steps * directions * (products + bias + _ELEMENTWISE[call.op] * hidden)
+    each = dense.recurrent_step(call.op, x.shape[2], hidden, call.has(3))
+    return x.shape[0] * x.shape[1] * directions * each
 
 
 def attention(call: Call) -> float:

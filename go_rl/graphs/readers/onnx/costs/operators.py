@@ -9,7 +9,7 @@ costs the FLOP of its decomposition.
 from __future__ import annotations
 
 from go_rl.core.graph.op_kind import OpKind
-from go_rl.graphs.readers.decompositions import attention
+from go_rl.graphs.readers.decompositions import GATES, attention
 from go_rl.graphs.readers.onnx.call import (
     Call,
     CostRule,
@@ -209,7 +209,7 @@ _TABLE: dict[OpKind, dict[str, Costs]] = {
         "MatMul": dense.matmul,
         "MatMulInteger": dense.matmul_integer,
         "QLinearMatMul": dense.qlinear_matmul,
-        **dict.fromkeys(fused.GATES, fused.recurrent),
+        **dict.fromkeys(GATES, fused.recurrent),
     },
     OpKind.CONVOLUTION: {
         "CausalConvWithState": lambda c: 2.0 * c.result.size * c.operand(1).shape[-1],

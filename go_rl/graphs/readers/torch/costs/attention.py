@@ -75,14 +75,13 @@ def encoder_layer(call: TorchCall) -> float:
     return products + scores + rows * (5.0 * width + 2.0 * hidden + 16.0 * width)
 
 
-def cell(gates: int, elementwise: int) -> Formula:
-    """One step of a recurrent layer: two products for each gate, biases, and the update."""
+def cell(layer: str) -> Formula:
+    """One step of a recurrent layer."""
 
     def flops(call: TorchCall) -> float:
-        x, recurrence = call.tensor("input"), call.tensor("w_hh")
-        hidden, batch = recurrence.shape[-1], x.size // max(1, x.shape[-1])
-        products = 2.0 * gates * hidden * (x.shape[-1] + hidden)
-        return batch * (products + 2 * gates * hidden * call.has("b_ih") + elementwise * hidden)
+        x, hidden = call.tensor("input"), call.tensor("w_hh").shape[-1]
+        each = dense.recurrent_step(layer, x.shape[-1], hidden, call.has("b_ih"))
+        return x.size // max(1, x.shape[-1]) * each
 
     return flops
 
@@ -105,8 +104,8 @@ ATTENTION: dict[str, Costs] = {
         attention_backward(sequence_first_sizes),
     "_native_multi_head_attention": multi_head_attention,
     "_transformer_encoder_layer_fwd": encoder_layer,
-    "gru_cell": cell(3, 17),
-    "lstm_cell": cell(4, 17),
-    "rnn_relu_cell rnn_tanh_cell": cell(1, 1),
+    "gru_cell": cell("GRU"),
+    "lstm_cell": cell("LSTM"),
+    "rnn_relu_cell rnn_tanh_cell": cell("RNN"),
 }  # fmt: skip
 """FLOP of attention, and of single steps of recurrent layers."""
