@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from go_rl.core.graph.op_kind import OpKind
 from go_rl.graphs.readers.cost import Tensor
 from go_rl.graphs.readers.graph_builder import TIE_BYTES, GraphBuilder
-from go_rl.graphs.readers.tensor_value import TensorValue, add_operator, operator_node
+from go_rl.graphs.readers.operand import Operand, add_operator, operator_node
 
 UNROLL_NODES = 20_000
 """Most nodes into which the recurrent layers of a model are unrolled."""
@@ -33,7 +33,7 @@ class RecurrentLayer:
     """All states, the last ones, the last cells; None where nothing reads them."""
     flops: float
     """FLOP of all steps and directions."""
-    operands: Sequence[TensorValue | None]
+    operands: Sequence[Operand | None]
     """Inputs, weights of the inputs, recurrent weights, biases, lengths, first states and cells, as
     ONNX has them."""
     name: str = ""
@@ -45,12 +45,12 @@ class RecurrentLayer:
         steps, *_, directions = self.sizes
         return directions * (2 * steps + 1) + 1
 
-    def operand(self, position: int) -> TensorValue | None:
+    def operand(self, position: int) -> Operand | None:
         """Return an operand; None where it is left out."""
         return self.operands[position] if position < len(self.operands) else None
 
 
-def add_steps(builder: GraphBuilder, layer: RecurrentLayer) -> list[TensorValue]:
+def add_steps(builder: GraphBuilder, layer: RecurrentLayer) -> list[Operand]:
     """Add a layer step by step; return its results: all states, the last ones, the last cells.
 
     Args:
@@ -59,23 +59,23 @@ def add_steps(builder: GraphBuilder, layer: RecurrentLayer) -> list[TensorValue]
     """
     directions = layer.sizes[-1]
     runs = [_add_direction(builder, layer, direction) for direction in range(directions)]
-    results: list[TensorValue] = []
+    results: list[Operand] = []
     for position, tensor in enumerate(layer.results):
         if tensor is None:
             continue
         cells = [cell for run in runs for cell in (run if position == 0 else run[-1:])]
         output = max(0, position - 1)
         if len(cells) == 1 and (position == 0 or directions == 1):
-            results.append(TensorValue(tensor, cells[0], output))
+            results.append(Operand(tensor, cells[0], output))
             continue
         title = f"{layer.name}/{('states', 'last', 'last cells')[min(position, 2)]}"
         price = (OpKind.MOVEMENT, 0.0, 2.0 * tensor.nbytes)
         join = operator_node(
             title, "Concat", price, [tensor], {}, element_type=tensor.type, source=layer.source
         )
-        part = TensorValue(tensor, output=output, sent_bytes=tensor.nbytes / len(cells))
+        part = Operand(tensor, output=output, sent_bytes=tensor.nbytes / len(cells))
         number = add_operator(builder, join, [replace(part, producer=cell) for cell in cells])
-        results.append(TensorValue(tensor, number))
+        results.append(Operand(tensor, number))
     return results
 
 
@@ -100,9 +100,9 @@ def _add_direction(builder: GraphBuilder, layer: RecurrentLayer, direction: int)
     before = [layer.operand(5), layer.operand(6)]
     for step in range(steps):
         product = recurrence.add(builder, f"{place}/step {step}/state", of_state, before[:1], 2)
-        read = [TensorValue(wide, first), TensorValue(wide, product), *before[1:]]
+        read = [Operand(wide, first), Operand(wide, product), *before[1:]]
         cell = cells.add(builder, f"{place}/step {step}/cell", of_cell, read, 3)
-        before = [TensorValue(state, cell), TensorValue(state, cell, 1) if gates == 4 else None]
+        before = [Operand(state, cell), Operand(state, cell, 1) if gates == 4 else None]
         made.append(cell)
     return made
 
@@ -122,7 +122,7 @@ class _Part:
         builder: GraphBuilder,
         name: str,
         flops: float,
-        read: Sequence[TensorValue | None],
+        read: Sequence[Operand | None],
         weights_at: int,
     ) -> int:
         """Add a node that reads values, and its direction's share of one operand of the layer."""

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from go_rl.core.errors import ReadError, nearest
-from go_rl.graphs.readers.cost import Tensor
 from go_rl.graphs.readers.hf.family import BlockSizes, TransformerFamily
 from go_rl.graphs.readers.hf.mlp import activate, scope_of
 from go_rl.graphs.readers.hf.model_config import ModelConfig
-from go_rl.graphs.readers.hf.network import Made, NetworkBuilder
+from go_rl.graphs.readers.hf.network import NetworkBuilder
+from go_rl.graphs.readers.operand import Operand
 
 VOCABULARY = ("ForCausalLM", "LMHeadModel", "ForConditionalGeneration", "ForMaskedLM",
               "ForPreTraining")  # fmt: skip
@@ -45,9 +43,9 @@ def add_head(
     config: ModelConfig,
     family: TransformerFamily,
     sizes: BlockSizes,
-    x: Made,
+    x: Operand,
     table: str,
-) -> Made:
+) -> Operand:
     """Add the head that the configuration's class has to ``[b, s, width]``."""
     end = head_of(config, family)
     if end in BARE:
@@ -62,12 +60,12 @@ def add_head(
     return _vocabulary(net, config, family, sizes, x, table)
 
 
-def _first(x: Made) -> Made:
+def _first(x: Operand) -> Operand:
     """The first token of each sequence, a view."""
-    return replace(x, tensor=Tensor((x.shape[0], x.shape[-1]), x.tensor.itemsize))
+    return x.viewed((x.shape[0], x.shape[-1]))
 
 
-def _reading_first(net: NetworkBuilder, path: str, activation: str, x: Made) -> Made:
+def _reading_first(net: NetworkBuilder, path: str, activation: str, x: Operand) -> Operand:
     """Add a product and an activation of ``[b, width]``."""
     x = net.linear(path, x, x.shape[-1], bias=True)
     return activate(net, f"{scope_of('', path)}activation", x, activation, x.shape[-1])
@@ -75,8 +73,8 @@ def _reading_first(net: NetworkBuilder, path: str, activation: str, x: Made) -> 
 
 def _classes(
     net: NetworkBuilder, config: ModelConfig, family: TransformerFamily, sizes: BlockSizes,
-    end: str, x: Made,
-) -> Made:  # fmt: skip
+    end: str, x: Operand,
+) -> Operand:  # fmt: skip
     labels = config.fields.get("id2label")
     if labels is not None and not isinstance(labels, dict):
         raise config.wrong("id2label", "an object of names of classes")
@@ -94,8 +92,8 @@ def _classes(
 
 
 def _transformed(
-    net: NetworkBuilder, family: TransformerFamily, sizes: BlockSizes, x: Made
-) -> Made:
+    net: NetworkBuilder, family: TransformerFamily, sizes: BlockSizes, x: Operand
+) -> Operand:
     """The product, activation and normalisation before a masked model's vocabulary."""
     heads = family.heads
     x = net.linear(heads.dense, x, sizes.hidden, "transform" in sizes.biases)
@@ -109,9 +107,9 @@ def _vocabulary(
     config: ModelConfig,
     family: TransformerFamily,
     sizes: BlockSizes,
-    x: Made,
+    x: Operand,
     table: str,
-) -> Made:
+) -> Operand:
     entries = config.count("vocab_size")
     tied = config.flag("tie_word_embeddings", family.tied)
     stored = table if tied else ""

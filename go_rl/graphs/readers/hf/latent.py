@@ -18,26 +18,27 @@ from typing import Any
 
 from go_rl.graphs.readers.cost import Tensor
 from go_rl.graphs.readers.hf.family import BlockSizes, LatentSizes, Names, Tokens
-from go_rl.graphs.readers.hf.network import Counted, Held, Made, NetworkBuilder, Shape
+from go_rl.graphs.readers.hf.network import Counted, Held, NetworkBuilder, Shape
+from go_rl.graphs.readers.operand import Operand
 
 
 @dataclass(frozen=True)
 class _LatentParts:
     """Operands of attention."""
 
-    query: Made
+    query: Operand
     """Queries without position, [b, s, h, p]."""
-    rotated_query: Made
+    rotated_query: Operand
     """Queries with rotary position, [b, s, h, r]."""
-    latent: Made
+    latent: Operand
     """Latent of keys and values, [b, s, l]."""
-    rotated_key: Made
+    rotated_key: Operand
     """Keys with rotary position, [b, s, 1, r]."""
 
 
 def latent_attention(
-    net: NetworkBuilder, names: Names, sizes: BlockSizes, tokens: Tokens, root: str, x: Made
-) -> Made:
+    net: NetworkBuilder, names: Names, sizes: BlockSizes, tokens: Tokens, root: str, x: Operand
+) -> Operand:
     """Add self-attention: new tokens read the cache, and each other."""
     assert sizes.latent is not None
     scope = f"{root}self_attn."
@@ -52,7 +53,9 @@ def latent_attention(
     return net.linear(root + names.out, made, sizes.hidden, "out" in sizes.biases)
 
 
-def _queries(net: NetworkBuilder, sizes: BlockSizes, scope: str, x: Made) -> tuple[Made, Made]:
+def _queries(
+    net: NetworkBuilder, sizes: BlockSizes, scope: str, x: Operand
+) -> tuple[Operand, Operand]:
     """Return queries ``[b, s, h, p]`` and, rotated, ``[b, s, h, r]``."""
     latent = sizes.latent
     assert latent is not None
@@ -69,7 +72,9 @@ def _queries(net: NetworkBuilder, sizes: BlockSizes, scope: str, x: Made) -> tup
     )
 
 
-def _latents(net: NetworkBuilder, sizes: BlockSizes, scope: str, x: Made) -> tuple[Made, Made]:
+def _latents(
+    net: NetworkBuilder, sizes: BlockSizes, scope: str, x: Operand
+) -> tuple[Operand, Operand]:
     """Return latent vectors ``[b, s, l]`` and the rotated channels of keys ``[b, s, 1, r]``."""
     latent = sizes.latent
     assert latent is not None
@@ -83,7 +88,7 @@ def _latents(net: NetworkBuilder, sizes: BlockSizes, scope: str, x: Made) -> tup
     )
 
 
-def _view(x: Made, shape: Shape, output: int = 0) -> Made:
+def _view(x: Operand, shape: Shape, output: int = 0) -> Operand:
     return replace(x, tensor=Tensor(shape, x.tensor.itemsize), output=output)
 
 
@@ -94,7 +99,7 @@ def _expanded(
     scope: str,
     parts: _LatentParts,
     matrix: str,
-) -> Made:
+) -> Operand:
     """Attend to keys and values of each head; return ``[b, s, h * v]``."""
     batch, new, heads, plain = parts.query.shape
     width = heads * (plain + latent.value)
@@ -122,7 +127,7 @@ def _absorbed(
     scope: str,
     parts: _LatentParts,
     matrix: str,
-) -> Made:
+) -> Operand:
     """Attend to the latent vectors, kept and new; return ``[b, s, h * v]``."""
     batch, new, heads, _ = parts.query.shape
     keys, rank, depth = tokens.cache + new, latent.rank, latent.rank + latent.rotated
@@ -141,7 +146,9 @@ def _absorbed(
     return _view(made, (batch, new, heads * latent.value))
 
 
-def _by_head(net: NetworkBuilder, path: str, x: Made, heads: int, width: int, matrix: str) -> Made:
+def _by_head(
+    net: NetworkBuilder, path: str, x: Operand, heads: int, width: int, matrix: str
+) -> Operand:
     """Add the product of each head's channels with its part of ``matrix``."""
     batch, new, _, depth = x.shape
     types = {
@@ -157,9 +164,9 @@ def _by_head(net: NetworkBuilder, path: str, x: Made, heads: int, width: int, ma
 
 
 def _attention(
-    net: NetworkBuilder, scope: str, operands: dict[str, Made], types: dict[str, Tensor],
+    net: NetworkBuilder, scope: str, operands: dict[str, Operand], types: dict[str, Tensor],
     shape: Shape, kept: float,
-) -> Made:  # fmt: skip
+) -> Operand:  # fmt: skip
     """Add attention; ``kept`` bytes of earlier tokens stay on the device."""
     arrived = sum(each.tensor.nbytes for each in operands.values())
     given: dict[str, Any] = {**operands, "is_causal": True}

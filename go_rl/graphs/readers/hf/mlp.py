@@ -9,7 +9,8 @@ from typing import Any
 
 from go_rl.graphs.readers.cost import Tensor
 from go_rl.graphs.readers.hf.family import BlockSizes, Names
-from go_rl.graphs.readers.hf.network import Counted, Held, Made, NetworkBuilder
+from go_rl.graphs.readers.hf.network import Counted, Held, NetworkBuilder
+from go_rl.graphs.readers.operand import Operand
 
 ACTIVATIONS: dict[str, tuple[str, dict[str, Any]]] = {
     "silu": ("silu", {}),
@@ -31,7 +32,7 @@ def scope_of(root: str, module: str) -> str:
     return f"{root}{inside}." if inside else root
 
 
-def activate(net: NetworkBuilder, path: str, x: Made, activation: str, width: int) -> Made:
+def activate(net: NetworkBuilder, path: str, x: Operand, activation: str, width: int) -> Operand:
     """Add an activation whose result has ``width`` channels, the first ones of ``x``."""
     op, settings = ACTIVATIONS[activation]
     return net.add(path, op, {"self": x, **settings}, (*x.shape[:-1], width))
@@ -42,9 +43,9 @@ def gated_mlp(
     names: Names,
     sizes: BlockSizes,
     root: str,
-    x: Made,
+    x: Operand,
     transposed: bool = False,
-) -> Made:
+) -> Operand:
     """Add ``down(activation(gate(x)) * up(x))``, or without a gate ``down(activation(up(x)))``."""
     bias, inner = "mlp" in sizes.biases, sizes.inner
     scope = scope_of(root, names.up)
@@ -60,7 +61,7 @@ def gated_mlp(
     return net.linear(root + names.down, made, sizes.hidden, bias, transposed)
 
 
-def mixture(net: NetworkBuilder, names: Names, sizes: BlockSizes, root: str, x: Made) -> Made:
+def mixture(net: NetworkBuilder, names: Names, sizes: BlockSizes, root: str, x: Operand) -> Operand:
     """Add router, experts, and the expert of every token; the result is of the shape of ``x``."""
     experts = sizes.experts
     assert experts is not None
@@ -84,8 +85,8 @@ def mixture(net: NetworkBuilder, names: Names, sizes: BlockSizes, root: str, x: 
 
 
 def _routed(
-    net: NetworkBuilder, names: Names, sizes: BlockSizes, root: str, scope: str, x: Made
-) -> tuple[Made, Made]:
+    net: NetworkBuilder, names: Names, sizes: BlockSizes, root: str, scope: str, x: Operand
+) -> tuple[Operand, Operand]:
     """Return weights ``[rows, 1]`` and tokens ``[rows, width]``; a token has ``chosen`` rows."""
     experts = sizes.experts
     assert experts is not None
@@ -105,8 +106,8 @@ def _routed(
 
 def _product(
     net: NetworkBuilder, names: Names, sizes: BlockSizes, root: str, scope: str, part: str,
-    x: Made, width: int,
-) -> Made:  # fmt: skip
+    x: Operand, width: int,
+) -> Operand:  # fmt: skip
     """Add the products of each expert's rows with its matrix, and biases; experts without rows are
     not read."""
     experts = sizes.experts
@@ -134,7 +135,7 @@ def _product(
     )  # fmt: skip
 
 
-def _shared(net: NetworkBuilder, names: Names, sizes: BlockSizes, root: str, x: Made) -> Made:
+def _shared(net: NetworkBuilder, names: Names, sizes: BlockSizes, root: str, x: Operand) -> Operand:
     """Add the expert of every token, and its gate."""
     assert sizes.experts is not None
     parts = (f"{names.shared}.{part}" for part in names.expert_parts)

@@ -10,10 +10,11 @@ from go_rl.graphs.readers.hf.block import BlockPlan, add_block
 from go_rl.graphs.readers.hf.family import BlockSizes, Names, Tokens, TransformerFamily
 from go_rl.graphs.readers.hf.heads import add_head
 from go_rl.graphs.readers.hf.model_config import ModelConfig
-from go_rl.graphs.readers.hf.network import ID_BYTES, Held, Made, NetworkBuilder
+from go_rl.graphs.readers.hf.network import ID_BYTES, Held, NetworkBuilder
 from go_rl.graphs.readers.hf.resolve import MOST_LAYERS, block_sizes
 from go_rl.graphs.readers.hf.vision.images import Images, add_images
 from go_rl.graphs.readers.hf.vision.tower import add_tower
+from go_rl.graphs.readers.operand import Operand
 
 
 @dataclass(frozen=True)
@@ -31,7 +32,7 @@ class Reading:
     """Images among the tokens; None: there are none."""
 
 
-def add_network(reading: Reading) -> Made:
+def add_network(reading: Reading) -> Operand:
     """Add the whole network and return its result."""
     kind, family = reading.family.kind, reading.family
     sizes = block_sizes(reading.config, family)
@@ -51,7 +52,7 @@ def _table(reading: Reading) -> str:
     return f"{reading.family.names.root}.{reading.family.names.embed}.weight"
 
 
-def _text(reading: Reading, sizes: BlockSizes) -> Made:
+def _text(reading: Reading, sizes: BlockSizes) -> Operand:
     ids = _ids(reading, "input_ids", reading.tokens)
     x = _embedded(reading, sizes, ids, reading.tokens)
     if reading.images is not None:
@@ -59,11 +60,11 @@ def _text(reading: Reading, sizes: BlockSizes) -> Made:
     return _stack(reading, reading.family.names, sizes, x, reading.tokens)
 
 
-def _ids(reading: Reading, name: str, tokens: Tokens) -> Made:
+def _ids(reading: Reading, name: str, tokens: Tokens) -> Operand:
     return reading.net.input(name, (tokens.batch, tokens.new), ID_BYTES)
 
 
-def _embedded(reading: Reading, sizes: BlockSizes, ids: Made, tokens: Tokens) -> Made:
+def _embedded(reading: Reading, sizes: BlockSizes, ids: Operand, tokens: Tokens) -> Operand:
     """Add the look-ups of tokens, positions and types, their sum and its normalisation."""
     net, config, names, family = reading.net, reading.config, reading.family.names, reading.family
     root, width = f"{names.root}.", sizes.hidden
@@ -98,18 +99,20 @@ def _plan(reading: Reading, names: Names, sizes: BlockSizes, tokens: Tokens) -> 
     return BlockPlan(reading.net, family, sizes, tokens, causal)
 
 
-def _stack(reading: Reading, names: Names, sizes: BlockSizes, x: Made, tokens: Tokens) -> Made:
+def _stack(
+    reading: Reading, names: Names, sizes: BlockSizes, x: Operand, tokens: Tokens
+) -> Operand:
     return _run(_plan(reading, names, sizes, tokens), x, None)
 
 
-def _run(plan: BlockPlan, x: Made, position_bias: Made | None) -> Made:
+def _run(plan: BlockPlan, x: Operand, position_bias: Operand | None) -> Operand:
     for layer in range(plan.sizes.layers):
         x = add_block(plan, layer, x, position_bias)
     names = plan.family.names
     return plan.normalise(f"{names.root}.{names.final_norm}", x)
 
 
-def _two_stacks(reading: Reading, sizes: BlockSizes) -> Made:
+def _two_stacks(reading: Reading, sizes: BlockSizes) -> Operand:
     """Add the encoder, unless its keys and values are there, and the decoder."""
     is_speech = reading.family.kind == "speech"
     tokens, family = reading.tokens, reading.family
@@ -124,8 +127,8 @@ def _two_stacks(reading: Reading, sizes: BlockSizes) -> Made:
 
 
 def _t5_stack(
-    reading: Reading, sizes: BlockSizes, context: Made | None, decoder: bool = False
-) -> Made:
+    reading: Reading, sizes: BlockSizes, context: Operand | None, decoder: bool = False
+) -> Operand:
     net, config, family = reading.net, reading.config, reading.family
     tokens = reading.tokens if decoder else Tokens(reading.tokens.batch, reading.source)
     names = family.names if decoder else family.encoder
@@ -141,7 +144,7 @@ def _t5_stack(
     x = net.embed(f"{names.root}.embed_tokens", ids, config.count("vocab_size"), sizes.hidden,
                   stored="shared.weight")  # fmt: skip
     buckets = config.count("relative_attention_num_buckets", 32)
-    pairs = Made(Tensor((tokens.new, tokens.new + tokens.cache), ID_BYTES))
+    pairs = Operand(Tensor((tokens.new, tokens.new + tokens.cache), ID_BYTES))
     path = f"{names.root}.{names.layers}.0.{names.bias_table}"
     bias = net.embed(path, pairs, buckets, sizes.heads)
     plan = replace(_plan(reading, names, sizes, tokens), context=context,
@@ -149,7 +152,7 @@ def _t5_stack(
     return _run(plan, x, bias)
 
 
-def _speech_encoder(reading: Reading) -> Made:
+def _speech_encoder(reading: Reading) -> Operand:
     """Add two convolutions over a spectrogram, the second of stride 2, positions and blocks."""
     net, names = reading.net, reading.family.encoder
     assert names is not None
@@ -166,7 +169,7 @@ def _speech_encoder(reading: Reading) -> Made:
         operands = {"input": x, "stride": [stride], "padding": [1]}
         x = net.add(path, "conv1d", operands, (batch, width, length), Held(held))
         x = net.add(f"{path}_activation", "gelu", {"self": x}, x.shape)
-    x = Made(Tensor((batch, reading.source, width), net.itemsize), x.producer)
+    x = Operand(Tensor((batch, reading.source, width), net.itemsize), x.producer)
     rows = reading.source
     x = net.sum(f"{names.root}.positions", x,
                 net.positions(f"{names.root}.{names.positions}", rows, rows, width))  # fmt: skip

@@ -66,7 +66,7 @@ def graph_of_hlo(
         notes: list[str] = []
         builder = GraphBuilder(module.name, {"format": form, "dims": dims, "notes": notes})
         HloWalk(Costs.of(module, unknown, trip_count), builder, weights).run()
-        flops = float(sum(builder.node(i).flops for i in range(len(builder))))
+        flops = float(sum(node.flops for node in builder.nodes))
         notes += module_notes(module, flops, partitions)
     except UnknownOperatorError as error:
         raise UnknownOperatorError(f"{path}: {error}") from error

@@ -28,6 +28,7 @@ from go_rl.core.errors import ReadError
 from go_rl.core.graph.geometry import Geometry
 from go_rl.core.graph.op_graph import OpGraph
 from go_rl.core.graph.op_kind import OpKind
+from go_rl.graphs.readers.cost_rules import CostRule
 from go_rl.graphs.readers.decompositions import GATES
 from go_rl.graphs.readers.graph_builder import GraphBuilder
 from go_rl.graphs.readers.onnx.call import Call, Tensor, default_bytes
@@ -61,14 +62,15 @@ from go_rl.graphs.readers.onnx.weights import (
     sparse_weight,
     stored_weight,
 )
-from go_rl.graphs.readers.recurrent import UNROLL_NODES, RecurrentLayer, add_steps
-from go_rl.graphs.readers.tensor_value import (
-    TensorValue,
+from go_rl.graphs.readers.operand import (
+    Operand,
+    Price,
     add_input,
     add_operator,
     operator_node,
     weights_of,
 )
+from go_rl.graphs.readers.recurrent import UNROLL_NODES, RecurrentLayer, add_steps
 
 RECURRENT = {**GATES, "com.microsoft.DynamicQuantizeLSTM": GATES["LSTM"]}
 """Recurrent operators and their gates."""
@@ -108,7 +110,7 @@ class _GraphScope:
     prefix: str
     """Before the names of nodes: empty, or the branch that holds the graph."""
 
-    def operands(self, node: onnx.NodeProto) -> list[TensorValue | None]:
+    def operands(self, node: onnx.NodeProto) -> list[Operand | None]:
         """Return the operands of a node; None where one is left out."""
         return [self.values[i] if i else None for i in node.input]
 
@@ -192,7 +194,7 @@ def _inline_branch(scope: _GraphScope, node: onnx.NodeProto) -> None:
 
 
 def subgraph_flops(
-    body: onnx.GraphProto, values: Mapping[str, TensorValue], opsets: Mapping[str, int]
+    body: onnx.GraphProto, values: Mapping[str, Operand], opsets: Mapping[str, int]
 ) -> float:
     """Return the FLOP of one run of a completed subgraph.
 
@@ -223,7 +225,7 @@ def _body_work(walk: GraphWalk, body: onnx.GraphProto, values: Values) -> _Work:
     inner = values.new_child()
     types = {v.name: v.type for v in (*body.input, *body.value_info)}
     for value in body.input:
-        inner[value.name] = TensorValue(tensor_of(types[value.name], value.name))
+        inner[value.name] = Operand(tensor_of(types[value.name], value.name))
     counting = GraphWalk(GraphBuilder("body"), walk.opsets, walk.notes)
     # Values from outside the body have no producer inside it, so that no edge is drawn to them.
     read = {i for n in body.node for i in (*n.input, *captured_names(n)) if i}
@@ -298,7 +300,7 @@ def _add_operator(scope: _GraphScope, node: onnx.NodeProto) -> None:
             kind, flops = OpKind.CONSTANT, 0.0
         if viewed:
             num_bytes = 0.0
-        elif rule.num_bytes is default_bytes:
+        elif rule.num_bytes is None:
             walk.hold({i: values[i].num_bytes for i in operands if values[i].weights})
     name = scope.new_name(node)
     made = operator_node(
@@ -318,7 +320,7 @@ def _add_operator(scope: _GraphScope, node: onnx.NodeProto) -> None:
             values[output] = (
                 replace(viewed, tensor=tensor, producer=number, output=i, weights={}, array=None)
                 if viewed
-                else TensorValue(tensor, number, i, stored_type=stored_type(call))
+                else Operand(tensor, number, i, stored_type=stored_type(call))
             )
 
 
@@ -355,12 +357,13 @@ def _recurrent_sizes(call: Call) -> tuple[int, int, int, int, int, int]:
     return steps, batch, inputs, hidden, RECURRENT[call.op], weights[0]
 
 
-def _price(call: Call, rule: Any) -> tuple[OpKind, float, float]:
+def _price(call: Call, rule: CostRule) -> Price:
     try:
-        return rule.kind, float(rule.flops(call)), float(rule.num_bytes(call))
+        num_bytes = (rule.num_bytes or default_bytes)(call)
+        return rule.kind, float(rule.flops(call)), float(num_bytes)
     except (ArithmeticError, IndexError, ValueError, TypeError, KeyError, ReadError) as error:
         if GUESSED in call.attributes:  # sizes that are guessed need not fit
-            return rule.kind, 0.0, BYTES_ONLY.num_bytes(call)
+            return rule.kind, 0.0, default_bytes(call)
         if isinstance(error, ReadError):
             raise
         shapes = [t.shape if t is not None else None for t in call.inputs]

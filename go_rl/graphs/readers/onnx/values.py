@@ -19,7 +19,7 @@ from go_rl.graphs.readers.arithmetic.closed_forms import Strides, row_strides, v
 from go_rl.graphs.readers.cost import type_computed_in
 from go_rl.graphs.readers.onnx.call import Call, Tensor, typed_tensor
 from go_rl.graphs.readers.onnx.structure import check_size
-from go_rl.graphs.readers.tensor_value import TensorValue
+from go_rl.graphs.readers.operand import Operand
 from go_rl.graphs.tables import names
 
 
@@ -103,9 +103,7 @@ def stored_type(call: Call) -> ElementType:
     return quantised or ElementType.UNKNOWN
 
 
-def type_of_operator(
-    kind: OpKind, call: Call, operands: Sequence[TensorValue | None]
-) -> ElementType:
+def type_of_operator(kind: OpKind, call: Call, operands: Sequence[Operand | None]) -> ElementType:
     """Type in which an operator computes: a product of quantised matrices in theirs, although the
     file makes floating-point numbers of them first, because every runtime joins the two."""
     plain = type_computed_in(kind, call.inputs, call.outputs)
@@ -116,7 +114,7 @@ def type_of_operator(
     return arriving.pop() if arriving <= QUANTISED and len(arriving) == 1 else plain
 
 
-def _arriving_type(value: TensorValue) -> ElementType:
+def _arriving_type(value: Operand) -> ElementType:
     """Return the element type in which a value arrives: of weights, that in which they are stored;
     of quantised activations, theirs."""
     if value.weights:  # the array itself; beside it may lie scales
@@ -131,7 +129,7 @@ _SAME = "Identity"
 _DROPOUT = "Dropout"
 
 
-def as_view(call: Call, base: TensorValue | None) -> TensorValue | None:
+def as_view(call: Call, base: Operand | None) -> Operand | None:
     """Return the result of an operator as its first operand; None: it computes or copies.
 
     Args:
@@ -155,7 +153,7 @@ def as_view(call: Call, base: TensorValue | None) -> TensorValue | None:
     return None if strides is None else replace(viewed, strides=strides)
 
 
-def _transposed(call: Call, base: TensorValue) -> Strides:
+def _transposed(call: Call, base: Operand) -> Strides:
     rank = len(base.tensor.shape)
     order = call.get("perm", None) or range(rank - 1, -1, -1)
     if sorted(order) != list(range(rank)):  # of a guessed shape

@@ -21,7 +21,7 @@ def torch_geometry(call: TorchCall) -> Geometry:
 
 
 def _convolution(call: TorchCall) -> Geometry:
-    kernel = call.tensor("weight").shape[2:]
+    kernel = call.operand("weight").shape[2:]
     rank = len(kernel)
     transposed = "transpose" in call.op or bool(call.get("transposed", False))
     stride = float(prod(spread(call.get("stride", 1), rank, 1)))
@@ -54,7 +54,7 @@ def _along(default: int) -> Rule:
     """Operators along one axis, or several: whether the last is among them."""
 
     def rule(call: TorchCall) -> Geometry:
-        rank = len(call.tensor().shape)
+        rank = len(call.operand().shape)
         found = call.get("dim", default)
         axes = found if isinstance(found, list) else [found]
         last = any(isinstance(a, int) and rank and a % rank == rank - 1 for a in axes)
@@ -65,7 +65,7 @@ def _along(default: int) -> Rule:
 
 def _resized(call: TorchCall) -> Geometry:
     """Whether the result differs in the last dimension."""
-    return Geometry(minor=float(call.tensor().shape[-1:] != call.result.shape[-1:]))
+    return Geometry(minor=float(call.operand().shape[-1:] != call.result.shape[-1:]))
 
 
 _RULES: dict[str, Rule] = by_name(

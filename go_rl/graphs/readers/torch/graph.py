@@ -24,14 +24,15 @@ from go_rl.core.graph.micro_batch import micro_batch_of, micro_batch_scope, with
 from go_rl.core.graph.op_kind import OpKind
 from go_rl.graphs.readers.arithmetic.closed_forms import Strides, row_strides
 from go_rl.graphs.readers.cost import type_computed_in
-from go_rl.graphs.readers.tensor_value import (
+from go_rl.graphs.readers.cost_rules import CostRule
+from go_rl.graphs.readers.operand import (
+    Operand,
     Price,
-    TensorValue,
     add_operator,
     operator_node,
     weights_of,
 )
-from go_rl.graphs.readers.torch.call import TorchCall, TorchRule, tensors_in
+from go_rl.graphs.readers.torch.call import TorchCall, tensors_in
 from go_rl.graphs.readers.torch.costs.movement import (
     COLLECTIVE_DOMAINS,
     CONSTANTS,
@@ -83,7 +84,7 @@ def walk_graph(scope: ProgramScope) -> None:
 
 
 def _as_types(value: Any) -> Any:
-    if isinstance(value, TensorValue):
+    if isinstance(value, Operand):
         return value.tensor
     return [_as_types(each) for each in value] if isinstance(value, list) else value
 
@@ -137,7 +138,7 @@ def _converts(scope: ProgramScope, node: TorchNode, made: list[Ref]) -> bool:
     return changes and first in scope.values and not scope.values[first].weights
 
 
-def _is_alias(call: TorchCall, first: TensorValue, strides: Strides) -> bool:
+def _is_alias(call: TorchCall, first: Operand, strides: Strides) -> bool:
     """Whether the results are the first operand: views, and of weights also parts and casts."""
     domain, _, name = call.op.partition(".")
     if call.op.endswith(ALIASES) or is_whole_view(call, first.strides, strides):
@@ -148,7 +149,7 @@ def _is_alias(call: TorchCall, first: TensorValue, strides: Strides) -> bool:
 
 
 def _is_idle_clone(
-    scope: ProgramScope, call: TorchCall, read: list[TensorValue], strides: Strides
+    scope: ProgramScope, call: TorchCall, read: list[Operand], strides: Strides
 ) -> bool:
     """Whether a copy is its operand: it lies in memory alike, and the program writes into none."""
     if call.op != CLONE or scope.writes or strides is None:
@@ -158,7 +159,7 @@ def _is_idle_clone(
     return all(a == b for a, b, size in zip(given, strides, shape, strict=True) if size > 1)
 
 
-def _view(scope: ProgramScope, ref: Ref, base: TensorValue) -> TensorValue:
+def _view(scope: ProgramScope, ref: Ref, base: Operand) -> Operand:
     """Price a view: the same array by another shape, so that no more of it is sent."""
     tensor = scope.typed(ref)
     sent = tensor.nbytes if base.weights else min(base.num_bytes, tensor.nbytes)
@@ -172,7 +173,7 @@ def _rebind(scope: ProgramScope, node: TorchNode, made: list[Ref]) -> None:
         scope.values[written.name] = scope.values[made[0].name]
 
 
-def _priced(walk: TorchWalk, call: TorchCall, read: list[TensorValue]) -> Price:
+def _priced(walk: TorchWalk, call: TorchCall, read: list[Operand]) -> Price:
     rule = RULES.get(call.op)
     name = call.op.partition(".")[2]
     if rule is None and call.op.startswith("aten.") and name in PARTIAL_VIEWS:
@@ -184,7 +185,7 @@ def _priced(walk: TorchWalk, call: TorchCall, read: list[TensorValue]) -> Price:
     return (OpKind.CONSTANT, 0.0, 0.0) if name in CONSTANTS and is_fed else price
 
 
-def _price(call: TorchCall, rule: TorchRule, read: list[TensorValue]) -> Price:
+def _price(call: TorchCall, rule: CostRule, read: list[Operand]) -> Price:
     try:
         moved = sum(v.num_bytes for v in read) + sum(t.nbytes for t in call.results)
         num_bytes = moved if rule.num_bytes is None else rule.num_bytes(call)
@@ -199,7 +200,7 @@ def _price(call: TorchCall, rule: TorchRule, read: list[TensorValue]) -> Price:
 def add_node(
     scope: ProgramScope,
     node: TorchNode,
-    read: list[TensorValue],
+    read: list[Operand],
     price: Price,
     call: TorchCall | None = None,
 ) -> int:
@@ -222,7 +223,7 @@ def add_node(
     number = add_operator(scope.walk.builder, made, read)
     for position, (ref, tensor) in enumerate(zip(refs_in(node.outputs), results, strict=True)):
         strides = scope.strides(ref)
-        scope.values[ref.name] = TensorValue(tensor, number, position, strides=strides)
+        scope.values[ref.name] = Operand(tensor, number, position, strides=strides)
     return number
 
 

@@ -10,7 +10,7 @@ from go_rl.core.graph.op_kind import OpKind
 from go_rl.graphs.readers import decompositions as dense
 from go_rl.graphs.readers.cost import Tensor
 from go_rl.graphs.readers.graph_builder import GraphBuilder
-from go_rl.graphs.readers.tensor_value import TensorValue, weights_of
+from go_rl.graphs.readers.operand import Operand, weights_of
 from go_rl.graphs.readers.torch.costs.attention import BACKWARD_FLOPS
 from go_rl.graphs.readers.torch.graph import add_node, walk_graph
 from go_rl.graphs.readers.torch.program.schema import Argument, TorchGraph, TorchNode
@@ -39,14 +39,14 @@ def graphs_of(scope: ProgramScope, node: TorchNode, count: int) -> list[TorchGra
     return found
 
 
-def tensors_after(scope: ProgramScope, node: TorchNode) -> list[TensorValue]:
+def tensors_after(scope: ProgramScope, node: TorchNode) -> list[Operand]:
     """Return the tensors that an operator hands to its graph: those after the last graph."""
     graphs = [i for i, a in enumerate(node.inputs) if isinstance(a.value, TorchGraph)]
     return scope.read(node, max(graphs, default=-1) + 1)
 
 
 def _inner(
-    scope: ProgramScope, node: TorchNode, graph: TorchGraph, given: list[TensorValue]
+    scope: ProgramScope, node: TorchNode, graph: TorchGraph, given: list[Operand]
 ) -> ProgramScope:
     """Scope of a graph whose inputs are its tensors in the order in which they are given."""
     wanted = list(refs_in(graph.inputs))
@@ -59,9 +59,7 @@ def _inner(
     return ProgramScope(scope.walk, graph, values, f"{scope.prefix}{node.name}/")
 
 
-def _inline(
-    scope: ProgramScope, node: TorchNode, graph: TorchGraph, given: list[TensorValue]
-) -> None:
+def _inline(scope: ProgramScope, node: TorchNode, graph: TorchGraph, given: list[Operand]) -> None:
     """Add a graph's operators in the place of its node."""
     inner = _inner(scope, node, graph, given)
     walk_graph(inner)
@@ -81,9 +79,7 @@ def _region(scope: ProgramScope, node: TorchNode) -> None:
     _inline(scope, node, graphs_of(scope, node, 1)[0], tensors_after(scope, node))
 
 
-def work_of(
-    scope: ProgramScope, node: TorchNode, graph: TorchGraph, given: list[TensorValue]
-) -> Body:
+def work_of(scope: ProgramScope, node: TorchNode, graph: TorchGraph, given: list[Operand]) -> Body:
     """Return the work of one run of a graph, none of whose nodes is added."""
     # Values from outside the body have no producer inside it, so that no edge is drawn to them.
     outside = [replace(value, producer=None) for value in given]

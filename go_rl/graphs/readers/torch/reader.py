@@ -12,7 +12,7 @@ from go_rl.core.graph.op_kind import OpKind
 from go_rl.graphs.readers.file_errors import naming
 from go_rl.graphs.readers.graph_builder import TIE_BYTES, GraphBuilder, Node
 from go_rl.graphs.readers.model_options import ModelOptions, unpriced, with_trips
-from go_rl.graphs.readers.tensor_value import TensorValue, add_input, add_operator
+from go_rl.graphs.readers.operand import Operand, add_input, add_operator
 from go_rl.graphs.readers.torch.costs.table import RULES
 from go_rl.graphs.readers.torch.graph import walk_graph
 from go_rl.graphs.readers.torch.program.parse import parse_program
@@ -98,7 +98,7 @@ def _add_inputs(scope: ProgramScope, program: TorchProgram) -> None:
         if spec.kind in WEIGHTS:
             key = program.stored.get(spec.target, spec.target)
             stored = first_names.setdefault(key, spec.target)
-            value = TensorValue(tensor, weights={stored: tensor})
+            value = Operand(tensor, weights={stored: tensor})
         else:
             value = add_input(scope.walk.builder, name, tensor, f"{spec.kind} {name}")
         scope.values[name] = replace(value, strides=scope.strides(spec.value))
@@ -143,7 +143,7 @@ def add_updates(scope: ProgramScope, program: TorchProgram, optimiser: str) -> N
     """
     where = scope.walk.where
     parameters = {s.target: s.value for s in program.inputs if s.kind == "parameter"}
-    gradients: dict[str, list[tuple[str, TensorValue]]] = {}
+    gradients: dict[str, list[tuple[str, Operand]]] = {}
     for spec in program.outputs:
         if spec.kind == "gradient_to_parameter" and isinstance(spec.value, Ref):
             if spec.target not in parameters:
@@ -162,7 +162,7 @@ def add_updates(scope: ProgramScope, program: TorchProgram, optimiser: str) -> N
         add_operator(scope.walk.builder, _update(given[0][0], weight, values, optimiser), values)
 
 
-def _update(target: str, weight: TensorValue, given: list[TensorValue], optimiser: str) -> Node:
+def _update(target: str, weight: Operand, given: list[Operand], optimiser: str) -> Node:
     size, states = weight.tensor.nbytes, STATES[optimiser] * weight.tensor.nbytes
     module, _, parameter = target.rpartition(".")
     return Node(

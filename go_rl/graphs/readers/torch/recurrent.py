@@ -9,8 +9,8 @@ from go_rl.core.errors import ReadError
 from go_rl.core.graph.op_kind import OpKind
 from go_rl.graphs.readers.cost import Tensor
 from go_rl.graphs.readers.decompositions import GATES, recurrent_step
+from go_rl.graphs.readers.operand import Operand, weights_of
 from go_rl.graphs.readers.recurrent import UNROLL_NODES, RecurrentLayer, add_steps
-from go_rl.graphs.readers.tensor_value import TensorValue, weights_of
 from go_rl.graphs.readers.torch.graph import add_node, unique_name
 from go_rl.graphs.readers.torch.program.schema import TorchNode
 from go_rl.graphs.readers.torch.scope import (
@@ -32,10 +32,10 @@ class _Stack:
     """All layers of one recurrent operator."""
 
     kind: str
-    x: TensorValue
-    states: list[TensorValue]
+    x: Operand
+    states: list[Operand]
     """States before the first step, and cells."""
-    params: list[TensorValue]
+    params: list[Operand]
     biased: bool
     layers: int
     directions: int
@@ -52,15 +52,15 @@ class _Stack:
         """Whether sequences of several lengths lie one after the other."""
         return len(self.x.tensor.shape) == 2
 
-    def parameter(self, layer: int, position: int) -> TensorValue:
+    def parameter(self, layer: int, position: int) -> Operand:
         """Return a parameter of all directions of a layer."""
         first = layer * self.directions
         found = [self.params[(first + d) * self.each + position] for d in range(self.directions)]
         shape = (self.directions, *found[0].tensor.shape)
         tensor = replace(found[0].tensor, shape=shape)
-        return TensorValue(tensor, found[0].producer, found[0].output, weights_of(found))
+        return Operand(tensor, found[0].producer, found[0].output, weights_of(found))
 
-    def biases(self, layer: int) -> TensorValue | None:
+    def biases(self, layer: int) -> Operand | None:
         """Return both biases of a layer as one."""
         if not self.biased:
             return None
@@ -69,13 +69,13 @@ class _Stack:
         tensor = replace(both[0].tensor, shape=(self.directions, width))
         return replace(both[0], tensor=tensor, weights=weights_of(both))
 
-    def state(self, position: int) -> TensorValue | None:
+    def state(self, position: int) -> Operand | None:
         """Return the share of one layer in the states, or cells, before the first step."""
         if position >= len(self.states):
             return None
         value = self.states[position]
         tensor = replace(value.tensor, shape=(self.directions, *value.tensor.shape[1:]))
-        return TensorValue(tensor, value.producer, value.output, value.weights)
+        return Operand(tensor, value.producer, value.output, value.weights)
 
 
 def add_recurrent(scope: ProgramScope, node: TorchNode) -> None:
@@ -99,7 +99,7 @@ def add_recurrent(scope: ProgramScope, node: TorchNode) -> None:
     made = list(refs_in(node.outputs))
     wanted = [i for i, ref in enumerate(made) if i == 0 or ref.name in scope.read_names]
     name, source = unique_name(scope, node), source_text(node.metadata)
-    x, ends = layers[0].operands[0], list[list[TensorValue]]()
+    x, ends = layers[0].operands[0], list[list[Operand]]()
     for number, layer in enumerate(layers):
         title = f"{name}/layer {number}" if len(layers) > 1 else name
         outputs = tuple(t if i in wanted else None for i, t in enumerate(layer.results))
@@ -111,12 +111,10 @@ def add_recurrent(scope: ProgramScope, node: TorchNode) -> None:
     for position, parts in zip(wanted, [(x,), *zip(*ends, strict=True)], strict=False):
         _bind(scope, node, position, parts)
     for ref, tensor in zip(made, types, strict=True):
-        scope.values.setdefault(ref.name, TensorValue(tensor))
+        scope.values.setdefault(ref.name, Operand(tensor))
 
 
-def _bind(
-    scope: ProgramScope, node: TorchNode, position: int, parts: Sequence[TensorValue]
-) -> None:
+def _bind(scope: ProgramScope, node: TorchNode, position: int, parts: Sequence[Operand]) -> None:
     """Give its name to a result: all states of the last layer, or last states of all layers, one
     beside the other."""
     ref = list(refs_in(node.outputs))[position]
@@ -127,7 +125,7 @@ def _bind(
         name = f"{node.name}/last{position}"
         last = replace(node, name=name, target=JOIN, outputs=(ref,))
         producer, output = add_node(scope, last, list(parts), price), 0
-    scope.values[ref.name] = TensorValue(tensor, producer, output)
+    scope.values[ref.name] = Operand(tensor, producer, output)
 
 
 def _stack(scope: ProgramScope, node: TorchNode) -> _Stack:
@@ -160,7 +158,7 @@ def _layers(stack: _Stack, results: int) -> Iterator[RecurrentLayer]:
     hidden = stack.params[1].tensor.shape[-1]
     for layer in range(stack.layers):
         x = Tensor((steps, batch, inputs), item, kind)
-        value = TensorValue(x, stack.x.producer, stack.x.output)
+        value = Operand(x, stack.x.producer, stack.x.output)
         weights = [stack.parameter(layer, 0), stack.parameter(layer, 1), stack.biases(layer)]
         operands = [value, *weights, None, stack.state(0), stack.state(1)]
         all_states = Tensor((steps, stack.directions, batch, hidden), item, kind)

@@ -12,7 +12,7 @@ from typing import Any
 from go_rl.core.errors import ReadError
 from go_rl.graphs.readers.cost import Tensor
 from go_rl.graphs.readers.graph_builder import GraphBuilder
-from go_rl.graphs.readers.tensor_value import TensorValue
+from go_rl.graphs.readers.operand import Operand
 from go_rl.graphs.readers.torch.program.schema import Ref, SymRef, TorchGraph, TorchNode
 from go_rl.graphs.readers.torch.sizes import SizeTable
 
@@ -45,7 +45,7 @@ class ProgramScope:
 
     walk: TorchWalk
     graph: TorchGraph
-    values: dict[str, TensorValue]
+    values: dict[str, Operand]
     prefix: str = ""
     """Before the names of nodes: empty, or the operator that holds the graph."""
 
@@ -65,7 +65,7 @@ class ProgramScope:
         return f"{self.walk.where}: node {node.name!r}"
 
     def operand(self, value: Any, node: TorchNode) -> Any:
-        """Return an operand with tensors as `TensorValue`, numbers known, graphs as they are."""
+        """Return an operand with tensors as `Operand`, numbers known, graphs as they are."""
         if isinstance(value, list):
             return [self.operand(each, node) for each in value]
         if isinstance(value, Ref):
@@ -78,7 +78,7 @@ class ProgramScope:
             return self.walk.sizes.number(self.graph.numbers.get(value.name))
         return value
 
-    def read(self, node: TorchNode, first: int = 0) -> list[TensorValue]:
+    def read(self, node: TorchNode, first: int = 0) -> list[Operand]:
         """Return the tensors among a node's operands from number ``first`` on."""
         return list(values_in([self.operand(a.value, node) for a in node.inputs[first:]]))
 
@@ -120,9 +120,9 @@ def operator_of(target: str) -> tuple[str, str]:
     return f"{domain}.{plain}", overload
 
 
-def values_in(value: Any) -> Iterator[TensorValue]:
+def values_in(value: Any) -> Iterator[Operand]:
     """Yield the tensors among operands."""
-    if isinstance(value, TensorValue):
+    if isinstance(value, Operand):
         yield value
     elif isinstance(value, list):
         for each in value:

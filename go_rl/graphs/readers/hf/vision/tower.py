@@ -11,7 +11,8 @@ from go_rl.graphs.readers.cost import Tensor
 from go_rl.graphs.readers.hf.block import BlockPlan, add_block
 from go_rl.graphs.readers.hf.family import BlockSizes, Tokens, TransformerFamily
 from go_rl.graphs.readers.hf.model_config import ModelConfig
-from go_rl.graphs.readers.hf.network import Held, Made, NetworkBuilder
+from go_rl.graphs.readers.hf.network import Held, NetworkBuilder
+from go_rl.graphs.readers.operand import Operand
 
 MOST_PIXELS = 1 << 16
 """Largest side of an image."""
@@ -23,13 +24,15 @@ def add_tower(
     family: TransformerFamily,
     sizes: BlockSizes,
     images: int,
-) -> Made:
+) -> Operand:
     """Add patches of a square image and all blocks; return ``[b, n, w]``."""
     x = _positioned(net, config, family, sizes.hidden, images)
     return add_blocks(net, family, sizes, x)
 
 
-def add_blocks(net: NetworkBuilder, family: TransformerFamily, sizes: BlockSizes, x: Made) -> Made:
+def add_blocks(
+    net: NetworkBuilder, family: TransformerFamily, sizes: BlockSizes, x: Operand
+) -> Operand:
     """Add the blocks of a tower and the normalisation of its result."""
     tokens = Tokens(*x.shape[:2])
     plan = BlockPlan(net, family, sizes, tokens, causal=False)
@@ -53,7 +56,7 @@ def patch_rows(config: ModelConfig) -> int:
 
 def _positioned(
     net: NetworkBuilder, config: ModelConfig, family: TransformerFamily, width: int, images: int
-) -> Made:
+) -> Operand:
     """Add the embedding of patches, the class token, positions and their normalisation."""
     x, root, names = _patches(net, config, family, width, images), family.names.root, family.names
     count, is_batched = x.shape[1], names.positions.endswith("position_embeddings")
@@ -72,7 +75,7 @@ def _positioned(
 
 def _patches(
     net: NetworkBuilder, config: ModelConfig, family: TransformerFamily, width: int, images: int
-) -> Made:
+) -> Operand:
     """Add the product of each patch's pixels; return ``[b, n, w]``."""
     rows, names = patch_rows(config), family.names
     path = f"{names.root}.{names.embed}"
@@ -87,4 +90,4 @@ def _patches(
         held["bias"] = net.array(f"{path}.bias", (width,))
     operands = {"input": image, "stride": [patch, patch]}
     x = net.add(path, "conv2d", operands, (images, width, rows, rows), Held(held))
-    return replace(x, tensor=Tensor((images, rows * rows, width), net.itemsize))
+    return x.viewed((images, rows * rows, width))

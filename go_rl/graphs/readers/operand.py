@@ -1,9 +1,9 @@
-"""`TensorValue`: a tensor while a reader walks over a model; nodes and edges of such values."""
+"""`Operand`: a tensor as operators read it; nodes and edges of such operands."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -19,7 +19,7 @@ Price = tuple[OpKind, float, float]
 
 
 @dataclass(frozen=True)
-class TensorValue:
+class Operand:
     """A tensor, or a view of one: its producer, and the weights in it."""
 
     tensor: Tensor
@@ -48,24 +48,28 @@ class TensorValue:
         """Extents of the tensor."""
         return self.tensor.shape
 
+    def viewed(self, shape: tuple[int, ...]) -> Operand:
+        """Return the same elements, or a part of them, by another shape."""
+        return replace(self, tensor=replace(self.tensor, shape=shape))
 
-def weights_of(read: Iterable[TensorValue]) -> dict[str, Tensor]:
+
+def weights_of(read: Iterable[Operand]) -> dict[str, Tensor]:
     """Return the stored arrays that operands are views of."""
     return {name: tensor for value in read for name, tensor in value.weights.items()}
 
 
 def add_input(
     builder: GraphBuilder, name: str, tensor: Tensor, source: str, op_type: str = "input"
-) -> TensorValue:
+) -> Operand:
     """Add an input of the model."""
     node = operator_node(
         name, op_type, (OpKind.INPUT, 0.0, 0.0), [tensor], {}, element_type=tensor.type,
         source=source,
     )  # fmt: skip
-    return TensorValue(tensor, builder.add_node(node))
+    return Operand(tensor, builder.add_node(node))
 
 
-def add_operator(builder: GraphBuilder, node: Node, read: Iterable[TensorValue]) -> int:
+def add_operator(builder: GraphBuilder, node: Node, read: Iterable[Operand]) -> int:
     """Add the node of an operator, with edges from what it reads; return its number."""
     number = builder.add_node(node)
     for value in read:
