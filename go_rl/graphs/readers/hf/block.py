@@ -10,8 +10,8 @@ from dataclasses import dataclass, replace
 
 from go_rl.graphs.readers.cost import Tensor
 from go_rl.graphs.readers.hf.family import BlockSizes, Tokens, TransformerFamily
-from go_rl.graphs.readers.hf.latent import latent_attention
-from go_rl.graphs.readers.hf.mlp import gated_mlp, mixture, scope_of
+from go_rl.graphs.readers.hf.latent import LatentAttention
+from go_rl.graphs.readers.hf.mlp import Mixture, gated_mlp, scope_of
 from go_rl.graphs.readers.hf.network import Counted, Held, NetworkBuilder
 from go_rl.graphs.readers.operand import Operand
 
@@ -68,7 +68,7 @@ def _post_block(plan: BlockPlan, layer: int, x: Operand) -> Operand:
 def _mlp(plan: BlockPlan, layer: int, root: str, x: Operand) -> Operand:
     experts = plan.sizes.experts
     if experts is not None and layer in experts.layers:
-        return mixture(plan.net, plan.family.names, plan.sizes, root, x)
+        return Mixture(plan.net, plan.family.names, plan.sizes, experts, root).add(x)
     return gated_mlp(plan.net, plan.family.names, plan.sizes, root, x, plan.family.transposed)
 
 
@@ -77,8 +77,10 @@ def _attention(
 ) -> Operand:
     """Add self-attention: new tokens read the cache, and each other."""
     names, sizes, net, tokens = plan.family.names, plan.sizes, plan.net, plan.tokens
+    bias = "out" in sizes.biases
     if sizes.latent is not None:
-        return latent_attention(net, names, sizes, tokens, root, x)
+        attention = LatentAttention(net, sizes, sizes.latent, tokens.cache, f"{root}self_attn.")
+        return net.linear(root + names.out, attention.add(x), sizes.hidden, bias)
     scope = scope_of(root, names.qkv or names.q)
     q, k, v = _projections(plan, root, x)
     if names.q_norm:
@@ -91,7 +93,6 @@ def _attention(
     kept = min(tokens.cache, keys)
     sinks = (net.array(root + names.sinks, (sizes.heads,)),) if names.sinks else ()
     made = _scores(plan, f"{scope}attention", (q, k, v), keys, kept, position_bias, sinks)
-    bias = "out" in sizes.biases
     return net.linear(root + names.out, made, sizes.hidden, bias, plan.family.transposed)
 
 
@@ -128,8 +129,8 @@ def _heads(x: Operand, count: int, channels: int) -> Operand:
 
 
 def _scores(
-    plan: BlockPlan, path: str, made: tuple[Operand, Operand | None, Operand | None], keys: int, kept: int,
-    position_bias: Operand | None = None, sinks: tuple[str, ...] = (),
+    plan: BlockPlan, path: str, made: tuple[Operand, Operand | None, Operand | None],
+    keys: int, kept: int, position_bias: Operand | None = None, sinks: tuple[str, ...] = (),
 ) -> Operand:  # fmt: skip
     """Add attention to ``keys`` tokens, the keys and values of ``kept`` of which stay on the device
     from earlier, and to the stored array ``sinks``."""

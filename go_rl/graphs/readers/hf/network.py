@@ -182,6 +182,10 @@ class NetworkBuilder:
         """Add a look-up of the first ``count`` positions."""
         return self.embed(path, Operand(Tensor((count,), ID_BYTES)), entries, width)
 
+    def multiplied(self, path: str, first: Operand, second: Operand) -> Operand:
+        """Add the product, element by element, of two tensors."""
+        return self.add(path, "mul", {"self": first, "other": second}, first.shape)
+
     def sum(self, path: str, first: Operand, second: Operand) -> Operand:
         """Add the sum of two tensors."""
         return self.add(path, "add", {"self": first, "other": second}, first.shape)

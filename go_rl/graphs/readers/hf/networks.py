@@ -8,7 +8,7 @@ from go_rl.core.errors import ReadError
 from go_rl.graphs.readers.cost import Tensor
 from go_rl.graphs.readers.hf.block import BlockPlan, add_block
 from go_rl.graphs.readers.hf.family import BlockSizes, Names, Tokens, TransformerFamily
-from go_rl.graphs.readers.hf.heads import add_head
+from go_rl.graphs.readers.hf.heads import NetworkHead
 from go_rl.graphs.readers.hf.model_config import ModelConfig
 from go_rl.graphs.readers.hf.network import ID_BYTES, Held, NetworkBuilder
 from go_rl.graphs.readers.hf.resolve import MOST_LAYERS, block_sizes
@@ -42,7 +42,8 @@ def add_network(reading: Reading) -> Operand:
         x = _text(reading, sizes)
     else:
         x = _two_stacks(reading, sizes)
-    return add_head(reading.net, reading.config, family, sizes, x, _table(reading))
+    head = NetworkHead(reading.net, reading.config, family, sizes)
+    return head.add(x, _table(reading))
 
 
 def _table(reading: Reading) -> str:
@@ -57,7 +58,7 @@ def _text(reading: Reading, sizes: BlockSizes) -> Operand:
     x = _embedded(reading, sizes, ids, reading.tokens)
     if reading.images is not None:
         x = add_images(reading.net, reading.images, x)
-    return _stack(reading, reading.family.names, sizes, x, reading.tokens)
+    return _run(_plan(reading, reading.family.names, sizes, reading.tokens), x, None)
 
 
 def _ids(reading: Reading, name: str, tokens: Tokens) -> Operand:
@@ -97,12 +98,6 @@ def _plan(reading: Reading, names: Names, sizes: BlockSizes, tokens: Tokens) -> 
         family = replace(family, order="pre")
     causal = family.kind not in ("encoder", "image")
     return BlockPlan(reading.net, family, sizes, tokens, causal)
-
-
-def _stack(
-    reading: Reading, names: Names, sizes: BlockSizes, x: Operand, tokens: Tokens
-) -> Operand:
-    return _run(_plan(reading, names, sizes, tokens), x, None)
 
 
 def _run(plan: BlockPlan, x: Operand, position_bias: Operand | None) -> Operand:

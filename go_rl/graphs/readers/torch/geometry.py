@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from math import prod
 
-from go_rl.core.graph.geometry import Geometry
+from go_rl.core.graph.geometry import Geometry, window_geometry
 from go_rl.graphs.readers.torch.call import TorchCall
 from go_rl.graphs.readers.torch.costs.products import paddings, spread
 from go_rl.graphs.tables import by_name
@@ -23,29 +22,22 @@ def torch_geometry(call: TorchCall) -> Geometry:
 def _convolution(call: TorchCall) -> Geometry:
     kernel = call.operand("weight").shape[2:]
     rank = len(kernel)
+    strides = spread(call.get("stride", 1), rank, 1)
+    dilations = spread(call.get("dilation", 1), rank, 1)
+    padding = 2.0 * sum(max(0, pad) for pad in paddings(call, kernel, dilations))
     transposed = "transpose" in call.op or bool(call.get("transposed", False))
-    stride = float(prod(spread(call.get("stride", 1), rank, 1)))
-    dilation = spread(call.get("dilation", 1), rank, 1)
-    return Geometry(
-        window=float(prod(kernel)),
-        stride=1.0 if transposed else stride,
-        padding=2.0 * sum(max(0, pad) for pad in paddings(call, kernel, dilation)),
-        window_dilation=float(prod(dilation)),
-        input_dilation=stride if transposed else 1.0,
-        groups=float(max(1, call.get("groups", 1))),
-    )
+    by_side = ((), strides) if transposed else (strides, ())
+    groups = max(1, call.get("groups", 1))
+    return window_geometry(kernel, by_side[0], padding, dilations, by_side[1], groups)
 
 
 def _pool(rank: int) -> Rule:
     def rule(call: TorchCall) -> Geometry:
         kernel = spread(call.get("kernel_size", 1), rank, 1)
-        return Geometry(
-            window=float(prod(kernel)),
-            stride=float(prod(spread(call.get("stride", None) or kernel, rank, 1))),
-            padding=2.0 * sum(spread(call.get("padding", 0), rank, 0)),
-            window_dilation=float(prod(spread(call.get("dilation", 1), rank, 1))),
-            minor=float(kernel[-1] > 1),
-        )
+        strides = spread(call.get("stride", None) or kernel, rank, 1)
+        padding = 2.0 * sum(spread(call.get("padding", 0), rank, 0))
+        dilations = spread(call.get("dilation", 1), rank, 1)
+        return window_geometry(kernel, strides, padding, dilations, minor=kernel[-1] > 1)
 
     return rule
 

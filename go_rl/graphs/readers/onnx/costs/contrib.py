@@ -9,7 +9,6 @@ Source: ``docs/ContribOperators.md`` of ONNX Runtime.
 
 from __future__ import annotations
 
-import math
 from dataclasses import replace
 
 from go_rl.core.graph.op_kind import OpKind
@@ -164,9 +163,10 @@ def gather_dequantized_bytes(call: Call) -> float:
 
 def inverse(call: Call) -> float:
     """LU decomposition of each matrix, and two substitutions for each column of the identity."""
-    *batch, n, _ = call.operand(0).shape
-    substitutions = 2.0 * decompositions.triangular_solve(n, n)
-    return math.prod(batch) * (decompositions.lu(n, n) + substitutions)
+    each = decompositions.of_square(
+        lambda n: decompositions.lu(n, n) + 2.0 * decompositions.triangular_solve(n, n)
+    )
+    return each([call.operand(0).shape])
 
 
 def real_fourier(call: Call) -> float:

@@ -157,8 +157,7 @@ def short_time_fourier(call: Call) -> float:
 
 def determinant(call: Call) -> float:
     """LU decomposition of each matrix."""
-    *batch, rows, columns = call.operand(0).shape
-    return math.prod(batch) * dense.lu(rows, columns)
+    return dense.of_matrices(dense.lu)([call.operand(0).shape])
 
 
 def scatter(call: Call) -> float:

@@ -131,13 +131,8 @@ def convolution_backward(call: TorchCall) -> float:
 
 
 def of_matrices(count: Callable[[int, int], float]) -> Formula:
-    """The FLOP of each matrix, by rows and columns, times their number."""
-
-    def flops(call: TorchCall) -> float:
-        *batch, rows, columns = call.operand().shape
-        return float(math.prod(batch)) * count(rows, columns)
-
-    return flops
+    """`decompositions.of_matrices` of the first operand."""
+    return lambda call: float(dense.of_matrices(count)([call.operand().shape]))
 
 
 def solve(call: TorchCall) -> float:
