@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from math import prod
 from typing import Any
 
 from go_rl.core.graph.geometry import Geometry, window_geometry
 from go_rl.graphs.readers.jax.primitives import REDUCTIONS
-from go_rl.graphs.readers.jax.values import Equation, LoopPart, Value
+from go_rl.graphs.readers.jax.values import Equation, LoopPart, Params, Value
 from go_rl.graphs.tables import by_name
 
-Params = Mapping[str, Any]
 Rule = Callable[[Sequence[Value], Sequence[Value], Params], Geometry]
 
 

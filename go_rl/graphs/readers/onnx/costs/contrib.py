@@ -10,6 +10,7 @@ Source: ``docs/ContribOperators.md`` of ONNX Runtime.
 from __future__ import annotations
 
 from dataclasses import replace
+from math import prod
 
 from go_rl.core.graph.op_kind import OpKind
 from go_rl.graphs.readers import decompositions
@@ -163,10 +164,9 @@ def gather_dequantized_bytes(call: Call) -> float:
 
 def inverse(call: Call) -> float:
     """LU decomposition of each matrix, and two substitutions for each column of the identity."""
-    each = decompositions.of_square(
-        lambda n: decompositions.lu(n, n) + 2.0 * decompositions.triangular_solve(n, n)
-    )
-    return each([call.operand(0).shape])
+    *batch, n, _ = call.operand(0).shape
+    substitutions = 2.0 * decompositions.triangular_solve(n, n)
+    return prod(batch) * (decompositions.lu(n, n) + substitutions)
 
 
 def real_fourier(call: Call) -> float:
