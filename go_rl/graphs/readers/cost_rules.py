@@ -7,11 +7,12 @@ costs the FLOP of its decomposition.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from math import prod
 from typing import Any
 
+from go_rl.core.errors import ReadError
 from go_rl.core.graph.op_kind import OpKind
 from go_rl.graphs.readers import decompositions as dense
 from go_rl.graphs.readers.cost import Tensor
@@ -72,6 +73,12 @@ def cost_rules(
             held = frozenset((settings or {}).get(op, ()))
             rules[domain + op] = CostRule(kind, flops, num_bytes, held)
     return rules
+
+
+def unfitting(where: str, operands: Iterable[Tensor | None], error: Exception) -> ReadError:
+    """Return the error of an operator whose operands do not fit its formula, which raised."""
+    shapes = [None if tensor is None else tensor.shape for tensor in operands]
+    return ReadError(f"{where}: operand shapes {shapes} do not fit the operator ({error})")
 
 
 def per_element(count: float | int) -> Formula:

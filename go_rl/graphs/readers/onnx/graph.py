@@ -28,7 +28,7 @@ from go_rl.core.errors import ReadError
 from go_rl.core.graph.geometry import Geometry
 from go_rl.core.graph.op_graph import OpGraph
 from go_rl.core.graph.op_kind import OpKind
-from go_rl.graphs.readers.cost_rules import CostRule
+from go_rl.graphs.readers.cost_rules import CostRule, unfitting
 from go_rl.graphs.readers.decompositions import GATES
 from go_rl.graphs.readers.graph_builder import GraphBuilder
 from go_rl.graphs.readers.onnx.call import Call, Tensor, default_bytes
@@ -366,7 +366,4 @@ def _price(call: Call, rule: CostRule) -> Price:
             return rule.kind, 0.0, default_bytes(call)
         if isinstance(error, ReadError):
             raise
-        shapes = [t.shape if t is not None else None for t in call.inputs]
-        raise ReadError(
-            f"{call.where}: operand shapes {shapes} do not fit the operator ({error})"
-        ) from error
+        raise unfitting(call.where, call.inputs, error) from error

@@ -24,7 +24,7 @@ from go_rl.core.graph.micro_batch import micro_batch_of, micro_batch_scope, with
 from go_rl.core.graph.op_kind import OpKind
 from go_rl.graphs.readers.arithmetic.closed_forms import Strides, row_strides
 from go_rl.graphs.readers.cost import type_computed_in
-from go_rl.graphs.readers.cost_rules import CostRule
+from go_rl.graphs.readers.cost_rules import CostRule, unfitting
 from go_rl.graphs.readers.operand import (
     Operand,
     Price,
@@ -32,7 +32,7 @@ from go_rl.graphs.readers.operand import (
     operator_node,
     weights_of,
 )
-from go_rl.graphs.readers.torch.call import TorchCall, tensors_in
+from go_rl.graphs.readers.torch.call import TorchCall
 from go_rl.graphs.readers.torch.costs.movement import (
     COLLECTIVE_DOMAINS,
     CONSTANTS,
@@ -191,10 +191,7 @@ def _price(call: TorchCall, rule: CostRule, read: list[Operand]) -> Price:
         num_bytes = moved if rule.num_bytes is None else rule.num_bytes(call)
         return rule.kind, max(0.0, float(rule.flops(call))), float(num_bytes)
     except (ArithmeticError, IndexError, ValueError, TypeError, KeyError) as error:
-        shapes = [t.shape for t in tensors_in(list(call.arguments.values()))]
-        raise ReadError(
-            f"{call.where}: operand shapes {shapes} do not fit the operator ({error})"
-        ) from error
+        raise unfitting(call.where, call.tensors, error) from error
 
 
 def add_node(

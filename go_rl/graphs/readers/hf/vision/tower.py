@@ -25,8 +25,23 @@ def add_tower(
     sizes: BlockSizes,
     images: int,
 ) -> Operand:
-    """Add patches of a square image and all blocks; return ``[b, n, w]``."""
-    x = _positioned(net, config, family, sizes.hidden, images)
+    """Add patches of a square image, the class token, positions, their normalisation, and all
+    blocks; return ``[b, n, w]``."""
+    names, width = family.names, sizes.hidden
+    x, root = _patches(net, config, family, width, images), names.root
+    count, is_batched = x.shape[1], names.positions.endswith("position_embeddings")
+    if family.class_token:
+        count += 1
+        shape = (1, 1, width) if is_batched else (width,)
+        token = net.array(f"{root}.{family.class_token}", shape)
+        x = net.add(f"{root}.embeddings.tokens", "cat", {"tensors": x}, (images, count, width),
+                    Held(others=(token,)))  # fmt: skip
+    shape = (1, count, width) if is_batched else (count, width)
+    table = net.array(f"{root}.{names.positions}", shape)
+    both = {"self": x, "other": Tensor(shape, net.itemsize)}
+    x = net.add(f"{root}.embeddings.positions", "add", both, x.shape, Held(others=(table,)))
+    if names.embed_norm:
+        x = net.norm(f"{root}.{names.embed_norm}", x, family.norm)
     return add_blocks(net, family, sizes, x)
 
 
@@ -52,25 +67,6 @@ def patch_rows(config: ModelConfig) -> int:
     if side % patch:
         raise config.wrong("patch_size", f"a divisor of image_size, {side}")
     return side // patch
-
-
-def _positioned(
-    net: NetworkBuilder, config: ModelConfig, family: TransformerFamily, width: int, images: int
-) -> Operand:
-    """Add the embedding of patches, the class token, positions and their normalisation."""
-    x, root, names = _patches(net, config, family, width, images), family.names.root, family.names
-    count, is_batched = x.shape[1], names.positions.endswith("position_embeddings")
-    if family.class_token:
-        count += 1
-        shape = (1, 1, width) if is_batched else (width,)
-        token = net.array(f"{root}.{family.class_token}", shape)
-        x = net.add(f"{root}.embeddings.tokens", "cat", {"tensors": x}, (images, count, width),
-                    Held(others=(token,)))  # fmt: skip
-    shape = (1, count, width) if is_batched else (count, width)
-    table = net.array(f"{root}.{names.positions}", shape)
-    both = {"self": x, "other": Tensor(shape, net.itemsize)}
-    x = net.add(f"{root}.embeddings.positions", "add", both, x.shape, Held(others=(table,)))
-    return net.norm(f"{root}.{names.embed_norm}", x, family.norm) if names.embed_norm else x
 
 
 def _patches(
