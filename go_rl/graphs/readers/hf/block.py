@@ -34,6 +34,14 @@ class BlockPlan:
         return x if path.endswith(".") else self.net.norm(path, x, self.family.norm)
 
 
+def add_blocks(plan: BlockPlan, x: Operand, position_bias: Operand | None = None) -> Operand:
+    """Add all blocks of a stack and the normalisation of its result."""
+    for layer in range(plan.sizes.layers):
+        x = add_block(plan, layer, x, position_bias)
+    names = plan.family.names
+    return plan.normalise(f"{names.root}.{names.final_norm}", x)
+
+
 def add_block(plan: BlockPlan, layer: int, x: Operand, position_bias: Operand | None) -> Operand:
     """Add block ``layer`` of a stack and return its result ``[b, s, width]``."""
     names, net = plan.family.names, plan.net

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from go_rl.core.errors import ReadError
 from go_rl.graphs.readers.cost import Tensor
-from go_rl.graphs.readers.hf.block import BlockPlan, add_block
+from go_rl.graphs.readers.hf.block import BlockPlan, add_blocks
 from go_rl.graphs.readers.hf.family import BlockSizes, Names, Tokens, TransformerFamily
 from go_rl.graphs.readers.hf.heads import NetworkHead
 from go_rl.graphs.readers.hf.model_config import ModelConfig
@@ -58,7 +58,7 @@ def _text(reading: Reading, sizes: BlockSizes) -> Operand:
     x = _embedded(reading, sizes, ids, reading.tokens)
     if reading.images is not None:
         x = add_images(reading.net, reading.images, x)
-    return _run(_plan(reading, reading.family.names, sizes, reading.tokens), x, None)
+    return add_blocks(_plan(reading, reading.family.names, sizes, reading.tokens), x)
 
 
 def _ids(reading: Reading, name: str, tokens: Tokens) -> Operand:
@@ -100,13 +100,6 @@ def _plan(reading: Reading, names: Names, sizes: BlockSizes, tokens: Tokens) -> 
     return BlockPlan(reading.net, family, sizes, tokens, causal)
 
 
-def _run(plan: BlockPlan, x: Operand, position_bias: Operand | None) -> Operand:
-    for layer in range(plan.sizes.layers):
-        x = add_block(plan, layer, x, position_bias)
-    names = plan.family.names
-    return plan.normalise(f"{names.root}.{names.final_norm}", x)
-
-
 def _two_stacks(reading: Reading, sizes: BlockSizes) -> Operand:
     """Add the encoder, unless its keys and values are there, and the decoder."""
     is_speech = reading.family.kind == "speech"
@@ -118,7 +111,7 @@ def _two_stacks(reading: Reading, sizes: BlockSizes) -> Operand:
         return _t5_stack(reading, sizes, context, decoder=True)
     x = _embedded(reading, sizes, _ids(reading, "decoder_input_ids", tokens), tokens)
     plan = _plan(reading, family.names, sizes, tokens)
-    return _run(replace(plan, context=context, context_tokens=reading.source), x, None)
+    return add_blocks(replace(plan, context=context, context_tokens=reading.source), x)
 
 
 def _t5_stack(
@@ -144,7 +137,7 @@ def _t5_stack(
     bias = net.embed(path, pairs, buckets, sizes.heads)
     plan = replace(_plan(reading, names, sizes, tokens), context=context,
                    context_tokens=reading.source, causal=decoder)  # fmt: skip
-    return _run(plan, x, bias)
+    return add_blocks(plan, x, bias)
 
 
 def _speech_encoder(reading: Reading) -> Operand:
@@ -169,4 +162,4 @@ def _speech_encoder(reading: Reading) -> Operand:
     x = net.sum(f"{names.root}.positions", x,
                 net.positions(f"{names.root}.{names.positions}", rows, rows, width))  # fmt: skip
     tokens = Tokens(batch, rows)
-    return _run(replace(_plan(reading, names, sizes, tokens), causal=False), x, None)
+    return add_blocks(replace(_plan(reading, names, sizes, tokens), causal=False), x)

@@ -10,12 +10,13 @@ from math import isqrt
 
 from go_rl.core.errors import ReadError
 from go_rl.graphs.readers.cost import Tensor
+from go_rl.graphs.readers.hf.block import add_blocks
 from go_rl.graphs.readers.hf.family import BlockSizes, TransformerFamily
 from go_rl.graphs.readers.hf.mlp import ACTIVATIONS, activate
 from go_rl.graphs.readers.hf.network import Counted, Held, NetworkBuilder
 from go_rl.graphs.readers.hf.resolve import block_sizes
 from go_rl.graphs.readers.hf.vision.multimodal import Multimodal
-from go_rl.graphs.readers.hf.vision.tower import MOST_PIXELS, add_blocks, add_tower, patch_rows
+from go_rl.graphs.readers.hf.vision.tower import MOST_PIXELS, add_tower, patch_rows, tower_plan
 from go_rl.graphs.readers.operand import Operand
 
 PROJECTOR = "multi_modal_projector"
@@ -190,7 +191,7 @@ def _merged(net: NetworkBuilder, images: Images, sizes: BlockSizes, width: int) 
     x = net.add(path, "conv3d", {"input": pixels, "stride": list(shape[1:])},
                 (images.count * count, sizes.hidden, 1, 1, 1), held)  # fmt: skip
     x = x.viewed((images.count, count, sizes.hidden))
-    x = add_blocks(net, tower, _windowed(images, sizes, count), x)
+    x = add_blocks(tower_plan(net, tower, _windowed(images, sizes, count), x), x)
     merger = f"{tower.names.root}.merger"
     x = net.norm(f"{merger}.ln_q", x, tower.norm)
     inner = sizes.hidden * count // images.tokens

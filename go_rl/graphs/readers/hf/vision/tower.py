@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from go_rl.graphs.readers.cost import Tensor
-from go_rl.graphs.readers.hf.block import BlockPlan, add_block
+from go_rl.graphs.readers.hf.block import BlockPlan, add_blocks
 from go_rl.graphs.readers.hf.family import BlockSizes, Tokens, TransformerFamily
 from go_rl.graphs.readers.hf.model_config import ModelConfig
 from go_rl.graphs.readers.hf.network import Held, NetworkBuilder
@@ -42,18 +42,14 @@ def add_tower(
     x = net.add(f"{root}.embeddings.positions", "add", both, x.shape, Held(others=(table,)))
     if names.embed_norm:
         x = net.norm(f"{root}.{names.embed_norm}", x, family.norm)
-    return add_blocks(net, family, sizes, x)
+    return add_blocks(tower_plan(net, family, sizes, x), x)
 
 
-def add_blocks(
+def tower_plan(
     net: NetworkBuilder, family: TransformerFamily, sizes: BlockSizes, x: Operand
-) -> Operand:
-    """Add the blocks of a tower and the normalisation of its result."""
-    tokens = Tokens(*x.shape[:2])
-    plan = BlockPlan(net, family, sizes, tokens, causal=False)
-    for layer in range(sizes.layers):
-        x = add_block(plan, layer, x, None)
-    return plan.normalise(f"{family.names.root}.{family.names.final_norm}", x)
+) -> BlockPlan:
+    """Return the plan of the blocks over patches ``[b, n, w]``."""
+    return BlockPlan(net, family, sizes, Tokens(*x.shape[:2]), causal=False)
 
 
 def patch_rows(config: ModelConfig) -> int:
