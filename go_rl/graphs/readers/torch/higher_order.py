@@ -22,6 +22,7 @@ from go_rl.graphs.readers.torch.scope import (
     refs_in,
     values_in,
 )
+from go_rl.graphs.readers.torch.sizes import subgraphs
 from go_rl.graphs.tables import by_name
 
 Handler = Callable[[ProgramScope, TorchNode], None]
@@ -31,7 +32,7 @@ Body = tuple[float, float, dict[str, Tensor]]
 
 def graphs_of(scope: ProgramScope, node: TorchNode, count: int) -> list[TorchGraph]:
     """Return the graphs among an operator's operands; a `ReadError` where some are missing."""
-    found = [a.value for a in node.inputs if isinstance(a.value, TorchGraph)]
+    found = list(subgraphs(node.inputs))
     if len(found) < count:
         raise ReadError(
             f"{scope.place(node)} ({node.target}) must hold {count} graphs, not {len(found)}"
@@ -151,7 +152,7 @@ def _flex_attention(scope: ProgramScope, node: TorchNode) -> None:
         raise ReadError(f"{scope.place(node)}: queries, keys and values are missing")
     query, key, value = (v.shape for v in read[:3])
     heads, depths = query[0] * query[1], (query[-1], value[-1])
-    changes = [a.value for a in node.inputs if isinstance(a.value, TorchGraph)][:1]
+    changes = list(subgraphs(node.inputs))[:1]
     each = sum(len(graph.nodes) for graph in changes)
     flops = dense.attention(heads, query[-2], key[-2], *depths, each)
     if node.target.endswith("_backward"):
