@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, fields
+from math import prod
 from operator import attrgetter
 
 
@@ -26,6 +28,23 @@ class Geometry:
     """Effect along the dimension that varies fastest in memory. Convolution: 1 if it holds
     the features. Matrix product: 1 if it is contracted in the left operand, plus 2 if in the right
     one. Others: 1 if it is reduced, moved, sliced, gathered from or added to."""
+
+
+def window_geometry(
+    taps: Iterable[int],
+    strides: Iterable[int] = (),
+    padding: float = 0.0,
+    dilations: Iterable[int] = (),
+    input_dilations: Iterable[int] = (),
+    groups: int = 1,
+    minor: bool = False,
+) -> Geometry:
+    """Return the geometry of a window, from its sizes, strides and dilations by dimension."""
+    sizes = (float(prod(each)) for each in (taps, strides, dilations, input_dilations))
+    window, stride, dilation, input_dilation = sizes
+    return Geometry(
+        window, stride, float(padding), dilation, input_dilation, float(groups), float(minor)
+    )
 
 
 GEOMETRY = tuple(field.name for field in fields(Geometry))

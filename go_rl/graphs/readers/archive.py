@@ -145,13 +145,10 @@ def _check_arrays(content: dict[str, np.ndarray], nodes: int) -> None:
 def _graph(manifest: dict[str, Any], content: dict[str, np.ndarray]) -> OpGraph:
     profiles = sorted(name for name in content if name.startswith(SECONDS))
     fields: dict[str, Any] = {field: tuple(manifest[field]) for field in TEXT_FIELDS}
-    fields |= {name: content[name] for name in ARRAYS}
+    fields |= {name: content.get(name) for name in (*ARRAYS, *OPTIONAL)}
     return OpGraph(
         name=manifest["name"],
         **fields,
         seconds={name.removeprefix(SECONDS): content[name] for name in profiles},
-        transfer_seconds=content.get("transfer_seconds"),
-        geometry=content.get("geometry"),
-        element_type=content.get("element_type"),
         meta=manifest["meta"],
     )

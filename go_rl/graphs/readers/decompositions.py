@@ -143,6 +143,21 @@ def attention(batch_heads: int, q: int, k: int, d: int, d_value: int, extra: int
     return scores * (2.0 * d + 2.0 * d_value + 5.0 + extra) - batch_heads * q
 
 
+GATES = {"GRU": 3, "LSTM": 4, "RNN": 1}
+"""Gates of each recurrent layer."""
+_UPDATE_FLOPS = {"GRU": 17, "LSTM": 17, "RNN": 1}
+"""FLOP of a step and hidden element beside products and biases: the sums of the gates' parts, the
+sigmoids (3 FLOP each, as XLA expands them) and the update of the state."""
+
+
+def recurrent_step(layer: str, inputs: int, hidden: int, biased: bool) -> float:
+    """One step of a layer of `GATES`, for one sequence: two products for each gate, biases, and the
+    rest of each element."""
+    gates = GATES[layer]
+    products = 2.0 * gates * hidden * (inputs + hidden)
+    return products + 2 * gates * hidden * biased + _UPDATE_FLOPS[layer] * hidden
+
+
 def einsum(equation: str, shapes: Sequence[Sequence[int]], result_rank: int) -> float:
     """Pairwise contractions from left to right, each ``2 *`` the product of its letters.
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import heapq
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -86,9 +86,19 @@ class GraphBuilder:
             raise GraphError(f"graph {self.name!r}: cannot rename {self._nodes[number].name!r}")
         self._nodes[number] = node
 
+    def mark_output(self, number: int | None) -> None:
+        """Mark the node added as ``number``, if there is one, as making a result of the model."""
+        if number is not None:
+            self._nodes[number] = replace(self._nodes[number], is_output=True)
+
     def node(self, number: int) -> Node:
         """Return the node added as ``number``."""
         return self._nodes[number]
+
+    @property
+    def nodes(self) -> list[Node]:
+        """Nodes in the order of adding."""
+        return list(self._nodes)
 
     def number_of(self, name: NodeId) -> int:
         """Return the number of the node called ``name``; a `GraphError` when there is none."""
@@ -189,10 +199,12 @@ class GraphBuilder:
             edge_output=ends[by_place, 2].astype(np.int32),
             source=tuple(n.source for n in nodes),
             seconds=_profiles(self.name, nodes),
-            transfer_seconds=_transfers(nodes),
+            transfer_seconds=_where_known(
+                nodes, "transfer_seconds", np.float64, lambda seconds: seconds or 0.0
+            ),
             meta=self.meta,
-            geometry=_geometry(nodes),
-            element_type=_element_types(nodes),
+            geometry=_where_known(nodes, "geometry", np.float64, geometry_row),
+            element_type=_where_known(nodes, "element_type", np.int8, int),
         )
 
 
@@ -246,19 +258,11 @@ def _profiles(graph: str, nodes: list[Node]) -> dict[str, np.ndarray]:
     return {kind: np.array([n.seconds[kind] for n in nodes], np.float64) for kind in kinds}
 
 
-def _transfers(nodes: list[Node]) -> np.ndarray | None:
-    if all(n.transfer_seconds is None for n in nodes):
+def _where_known(
+    nodes: list[Node], attribute: str, dtype: type, row: Callable[[Any], Any]
+) -> np.ndarray | None:
+    """Return an attribute of all nodes, as ``row`` writes it; None where no node has it."""
+    values = [getattr(node, attribute) for node in nodes]
+    if all(value is None or value is ElementType.UNKNOWN for value in values):
         return None
-    return np.array([n.transfer_seconds or 0.0 for n in nodes], np.float64)
-
-
-def _geometry(nodes: list[Node]) -> np.ndarray | None:
-    if all(n.geometry is None for n in nodes):
-        return None
-    return np.array([geometry_row(n.geometry) for n in nodes], np.float64)
-
-
-def _element_types(nodes: list[Node]) -> np.ndarray | None:
-    if not any(n.element_type for n in nodes):
-        return None
-    return np.array([n.element_type for n in nodes], np.int8)
+    return np.array(list(map(row, values)), dtype)

@@ -49,8 +49,7 @@ def add_weight_returns(builder: GraphBuilder) -> None:
 
 def _readers(builder: GraphBuilder) -> Readers:
     found: dict[str, dict[int, list[int]]] = defaultdict(lambda: defaultdict(list))
-    for number in range(len(builder)):
-        node = builder.node(number)
+    for number, node in enumerate(builder.nodes):
         for weight in node.weight_arrays:
             found[weight][micro_batch_of(node.name)].append(number)
     return found
@@ -118,5 +117,5 @@ def part_of_batch(extents: Iterable[tuple[str, int]], count: int, otherwise: str
 
 def statistics_notes(builder: GraphBuilder) -> list[str]:
     """Return notes for users on a graph whose nodes are named by micro-batches."""
-    names = (str(builder.node(number).name) for number in range(len(builder)))
-    return [_BATCH_STATISTICS] * any(map(_BATCH_NORM.search, names))
+    found = any(_BATCH_NORM.search(str(node.name)) for node in builder.nodes)
+    return [_BATCH_STATISTICS] * found

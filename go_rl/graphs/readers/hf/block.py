@@ -10,9 +10,10 @@ from dataclasses import dataclass, replace
 
 from go_rl.graphs.readers.cost import Tensor
 from go_rl.graphs.readers.hf.family import BlockSizes, Tokens, TransformerFamily
-from go_rl.graphs.readers.hf.latent import latent_attention
-from go_rl.graphs.readers.hf.mlp import gated_mlp, mixture, scope_of
-from go_rl.graphs.readers.hf.network import Counted, Held, Made, NetworkBuilder
+from go_rl.graphs.readers.hf.latent import LatentAttention
+from go_rl.graphs.readers.hf.mlp import Mixture, gated_mlp, scope_of
+from go_rl.graphs.readers.hf.network import Counted, Held, NetworkBuilder
+from go_rl.graphs.readers.operand import Operand
 
 
 @dataclass(frozen=True)
@@ -24,16 +25,24 @@ class BlockPlan:
     sizes: BlockSizes
     tokens: Tokens
     causal: bool
-    context: Made | None = None
+    context: Operand | None = None
     """[b, t, width] result of the encoder; None: there is none, or its keys and values are kept."""
     context_tokens: int = 0
 
-    def normalise(self, path: str, x: Made) -> Made:
+    def normalise(self, path: str, x: Operand) -> Operand:
         """Return ``x`` normalised; ``x`` itself where the path ends at no module."""
         return x if path.endswith(".") else self.net.norm(path, x, self.family.norm)
 
 
-def add_block(plan: BlockPlan, layer: int, x: Made, position_bias: Made | None) -> Made:
+def add_blocks(plan: BlockPlan, x: Operand, position_bias: Operand | None = None) -> Operand:
+    """Add all blocks of a stack and the normalisation of its result."""
+    for layer in range(plan.sizes.layers):
+        x = add_block(plan, layer, x, position_bias)
+    names = plan.family.names
+    return plan.normalise(f"{names.root}.{names.final_norm}", x)
+
+
+def add_block(plan: BlockPlan, layer: int, x: Operand, position_bias: Operand | None) -> Operand:
     """Add block ``layer`` of a stack and return its result ``[b, s, width]``."""
     names, net = plan.family.names, plan.net
     root = f"{names.root}.{names.layers}.{layer}."
@@ -55,7 +64,7 @@ def add_block(plan: BlockPlan, layer: int, x: Made, position_bias: Made | None) 
     return net.sum(root + "mlp_residual", x, plan.normalise(root + names.post_mlp_norm, made))
 
 
-def _post_block(plan: BlockPlan, layer: int, x: Made) -> Made:
+def _post_block(plan: BlockPlan, layer: int, x: Operand) -> Operand:
     names, net = plan.family.names, plan.net
     root = f"{names.root}.{names.layers}.{layer}."
     x = net.sum(root + "attention_residual", x, _attention(plan, layer, root, x, None))
@@ -64,18 +73,22 @@ def _post_block(plan: BlockPlan, layer: int, x: Made) -> Made:
     return plan.normalise(root + names.mlp_norm, x)
 
 
-def _mlp(plan: BlockPlan, layer: int, root: str, x: Made) -> Made:
+def _mlp(plan: BlockPlan, layer: int, root: str, x: Operand) -> Operand:
     experts = plan.sizes.experts
     if experts is not None and layer in experts.layers:
-        return mixture(plan.net, plan.family.names, plan.sizes, root, x)
+        return Mixture(plan.net, plan.family.names, plan.sizes, experts, root).add(x)
     return gated_mlp(plan.net, plan.family.names, plan.sizes, root, x, plan.family.transposed)
 
 
-def _attention(plan: BlockPlan, layer: int, root: str, x: Made, position_bias: Made | None) -> Made:
+def _attention(
+    plan: BlockPlan, layer: int, root: str, x: Operand, position_bias: Operand | None
+) -> Operand:
     """Add self-attention: new tokens read the cache, and each other."""
     names, sizes, net, tokens = plan.family.names, plan.sizes, plan.net, plan.tokens
+    bias = "out" in sizes.biases
     if sizes.latent is not None:
-        return latent_attention(net, names, sizes, tokens, root, x)
+        attention = LatentAttention(net, sizes, sizes.latent, tokens.cache, f"{root}self_attn.")
+        return net.linear(root + names.out, attention.add(x), sizes.hidden, bias)
     scope = scope_of(root, names.qkv or names.q)
     q, k, v = _projections(plan, root, x)
     if names.q_norm:
@@ -88,11 +101,10 @@ def _attention(plan: BlockPlan, layer: int, root: str, x: Made, position_bias: M
     kept = min(tokens.cache, keys)
     sinks = (net.array(root + names.sinks, (sizes.heads,)),) if names.sinks else ()
     made = _scores(plan, f"{scope}attention", (q, k, v), keys, kept, position_bias, sinks)
-    bias = "out" in sizes.biases
     return net.linear(root + names.out, made, sizes.hidden, bias, plan.family.transposed)
 
 
-def _projections(plan: BlockPlan, root: str, x: Made) -> tuple[Made, Made, Made]:
+def _projections(plan: BlockPlan, root: str, x: Operand) -> tuple[Operand, Operand, Operand]:
     """Return queries ``[b, s, h, d]``, keys and values ``[b, s, g, d]``."""
     names, sizes, net = plan.family.names, plan.sizes, plan.net
     counts = (sizes.heads, sizes.kv_heads, sizes.kv_heads)
@@ -111,7 +123,7 @@ def _projections(plan: BlockPlan, root: str, x: Made) -> tuple[Made, Made, Made]
     return q, k, v
 
 
-def _normalised(plan: BlockPlan, path: str, x: Made) -> Made:
+def _normalised(plan: BlockPlan, path: str, x: Operand) -> Operand:
     """Normalise each head of ``[b, s, h, d]``, or all of a token together."""
     if not plan.family.joint_qk_norm:
         return plan.normalise(path, x)
@@ -119,15 +131,15 @@ def _normalised(plan: BlockPlan, path: str, x: Made) -> Made:
     return _heads(plan.normalise(path, _heads(x, 1, heads * channels)), heads, channels)
 
 
-def _heads(x: Made, count: int, channels: int) -> Made:
+def _heads(x: Operand, count: int, channels: int) -> Operand:
     shape = (*x.shape[:2], count, channels)
-    return replace(x, tensor=Tensor(shape, x.tensor.itemsize))
+    return x.viewed(shape)
 
 
 def _scores(
-    plan: BlockPlan, path: str, made: tuple[Made, Made | None, Made | None], keys: int, kept: int,
-    position_bias: Made | None = None, sinks: tuple[str, ...] = (),
-) -> Made:  # fmt: skip
+    plan: BlockPlan, path: str, made: tuple[Operand, Operand | None, Operand | None],
+    keys: int, kept: int, position_bias: Operand | None = None, sinks: tuple[str, ...] = (),
+) -> Operand:  # fmt: skip
     """Add attention to ``keys`` tokens, the keys and values of ``kept`` of which stay on the device
     from earlier, and to the stored array ``sinks``."""
     q, k, v = made
@@ -146,7 +158,7 @@ def _scores(
     )  # fmt: skip
 
 
-def _cross_attention(plan: BlockPlan, root: str, x: Made) -> Made:
+def _cross_attention(plan: BlockPlan, root: str, x: Operand) -> Operand:
     """Add attention to the encoder's result, whose keys and values are made once a sequence."""
     assert plan.family.names.cross is not None
     names, net, sizes = plan.family.names.cross, plan.net, plan.sizes

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from go_rl.core.errors import ReadError, nearest
@@ -76,9 +76,7 @@ def build_graph(source: NetworkFile, dims: Mapping[str, int], notes: list[str]) 
         result = add_network(Reading(net, config, family, tokens, length, images))
         is_part = bool(tokens.cache) and family.encoder is not None
         notes += source.check(net.stored, is_part or sizes.get("images") == 0)
-        assert result.producer is not None
-        last = builder.node(result.producer)
-        builder.replace_node(result.producer, replace(last, is_output=True))
+        builder.mark_output(result.producer)
         return builder.build()
 
 

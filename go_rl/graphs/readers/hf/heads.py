@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass
 
 from go_rl.core.errors import ReadError, nearest
-from go_rl.graphs.readers.cost import Tensor
 from go_rl.graphs.readers.hf.family import BlockSizes, TransformerFamily
 from go_rl.graphs.readers.hf.mlp import activate, scope_of
 from go_rl.graphs.readers.hf.model_config import ModelConfig
-from go_rl.graphs.readers.hf.network import Made, NetworkBuilder
+from go_rl.graphs.readers.hf.network import NetworkBuilder
+from go_rl.graphs.readers.operand import Operand
 
 VOCABULARY = ("ForCausalLM", "LMHeadModel", "ForConditionalGeneration", "ForMaskedLM",
               "ForPreTraining")  # fmt: skip
@@ -40,83 +40,72 @@ def head_of(config: ModelConfig, family: TransformerFamily) -> str:
     )
 
 
-def add_head(
-    net: NetworkBuilder,
-    config: ModelConfig,
-    family: TransformerFamily,
-    sizes: BlockSizes,
-    x: Made,
-    table: str,
-) -> Made:
-    """Add the head that the configuration's class has to ``[b, s, width]``."""
-    end = head_of(config, family)
-    if end in BARE:
-        pooler = family.heads.pooler
-        return _reading_first(net, pooler, "tanh", _first(x)) if pooler else x
-    if end in CLASSES:
-        return _classes(net, config, family, sizes, end, x)
-    if family.kind == "image":
-        raise config.wrong("architectures", f"a class that ends in {', '.join(CLASSES + BARE)}")
-    if family.kind == "encoder":
-        x = _transformed(net, family, sizes, x)
-    return _vocabulary(net, config, family, sizes, x, table)
+@dataclass(frozen=True)
+class NetworkHead:
+    """Head of a network."""
+
+    net: NetworkBuilder
+    config: ModelConfig
+    family: TransformerFamily
+    sizes: BlockSizes
+
+    def add(self, x: Operand, table: str) -> Operand:
+        """Add the head that the configuration's class has to ``[b, s, width]``; ``table``: the
+        stored array of the embedding of tokens."""
+        family, end = self.family, head_of(self.config, self.family)
+        if end in BARE:
+            pooler = family.heads.pooler
+            return self._reading_first(pooler, "tanh", _first(x)) if pooler else x
+        if end in CLASSES:
+            return self._classes(end, x)
+        if family.kind == "image":
+            allowed = f"a class that ends in {', '.join(CLASSES + BARE)}"
+            raise self.config.wrong("architectures", allowed)
+        if family.kind == "encoder":
+            x = self._transformed(x)
+        return self._vocabulary(x, table)
+
+    def _reading_first(self, path: str, activation: str, x: Operand) -> Operand:
+        """Add a product and an activation of ``[b, width]``."""
+        x = self.net.linear(path, x, x.shape[-1], bias=True)
+        path = f"{scope_of('', path)}activation"
+        return activate(self.net, path, x, activation, x.shape[-1])
+
+    def _classes(self, end: str, x: Operand) -> Operand:
+        config, heads, is_decoder = self.config, self.family.heads, self.family.kind == "decoder"
+        labels = config.fields.get("id2label")
+        if labels is not None and not isinstance(labels, dict):
+            raise config.wrong("id2label", "an object of names of classes")
+        count = len(labels) if labels else config.count("num_labels", 2)
+        path = "score" if is_decoder else "classifier"
+        if end != "ForTokenClassification":
+            x = _first(x)
+            if heads.classes:
+                x = self._reading_first(heads.classes, heads.classes_activation, x)
+                path = heads.sequence_classes
+        if heads.dense and not heads.classes:
+            x = self._transformed(x)
+        return self.net.linear(path, x, count, bias=not is_decoder)
+
+    def _transformed(self, x: Operand) -> Operand:
+        """The product, activation and normalisation before a masked model's vocabulary."""
+        heads, sizes = self.family.heads, self.sizes
+        x = self.net.linear(heads.dense, x, sizes.hidden, "transform" in sizes.biases)
+        path = f"{scope_of('', heads.dense)}activation"
+        x = activate(self.net, path, x, sizes.activation, sizes.hidden)
+        return self.net.norm(heads.norm, x, self.family.norm)
+
+    def _vocabulary(self, x: Operand, table: str) -> Operand:
+        family, entries = self.family, self.config.count("vocab_size")
+        tied = self.config.flag("tie_word_embeddings", family.tied)
+        stored = table if tied else ""
+        if family.kind == "encoder":
+            heads = family.heads
+            return self.net.linear(heads.vocabulary, x, entries, stored=stored,
+                                   bias_name=heads.vocabulary_bias)  # fmt: skip
+        return self.net.linear(family.head, x, entries, "head" in self.sizes.biases, stored=stored)
 
 
-def _first(x: Made) -> Made:
+def _first(x: Operand) -> Operand:
     """The first token of each sequence, a view."""
-    return replace(x, tensor=Tensor((x.shape[0], x.shape[-1]), x.tensor.itemsize))
-
-
-def _reading_first(net: NetworkBuilder, path: str, activation: str, x: Made) -> Made:
-    """Add a product and an activation of ``[b, width]``."""
-    x = net.linear(path, x, x.shape[-1], bias=True)
-    return activate(net, f"{scope_of('', path)}activation", x, activation, x.shape[-1])
-
-
-def _classes(
-    net: NetworkBuilder, config: ModelConfig, family: TransformerFamily, sizes: BlockSizes,
-    end: str, x: Made,
-) -> Made:  # fmt: skip
-    labels = config.fields.get("id2label")
-    if labels is not None and not isinstance(labels, dict):
-        raise config.wrong("id2label", "an object of names of classes")
-    count = len(labels) if labels else config.count("num_labels", 2)
-    heads, is_decoder = family.heads, family.kind == "decoder"
-    path = "score" if is_decoder else "classifier"
-    if end != "ForTokenClassification":
-        x = _first(x)
-        if heads.classes:
-            x = _reading_first(net, heads.classes, heads.classes_activation, x)
-            path = heads.sequence_classes
-    if heads.dense and not heads.classes:
-        x = _transformed(net, family, sizes, x)
-    return net.linear(path, x, count, bias=not is_decoder)
-
-
-def _transformed(
-    net: NetworkBuilder, family: TransformerFamily, sizes: BlockSizes, x: Made
-) -> Made:
-    """The product, activation and normalisation before a masked model's vocabulary."""
-    heads = family.heads
-    x = net.linear(heads.dense, x, sizes.hidden, "transform" in sizes.biases)
-    path = f"{scope_of('', heads.dense)}activation"
-    x = activate(net, path, x, sizes.activation, sizes.hidden)
-    return net.norm(heads.norm, x, family.norm)
-
-
-def _vocabulary(
-    net: NetworkBuilder,
-    config: ModelConfig,
-    family: TransformerFamily,
-    sizes: BlockSizes,
-    x: Made,
-    table: str,
-) -> Made:
-    entries = config.count("vocab_size")
-    tied = config.flag("tie_word_embeddings", family.tied)
-    stored = table if tied else ""
-    if family.kind == "encoder":
-        heads = family.heads
-        return net.linear(heads.vocabulary, x, entries, stored=stored,
-                          bias_name=heads.vocabulary_bias)  # fmt: skip
-    return net.linear(family.head, x, entries, "head" in sizes.biases, stored=stored)
+    return x.viewed((x.shape[0], x.shape[-1]))

@@ -3,13 +3,14 @@ one operator a product."""
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from math import prod
 from typing import Any
 
 from go_rl.graphs.readers.cost import Tensor
-from go_rl.graphs.readers.hf.family import BlockSizes, Names
-from go_rl.graphs.readers.hf.network import Counted, Held, Made, NetworkBuilder
+from go_rl.graphs.readers.hf.family import BlockSizes, ExpertSizes, Names
+from go_rl.graphs.readers.hf.network import Counted, Held, NetworkBuilder
+from go_rl.graphs.readers.operand import Operand
 
 ACTIVATIONS: dict[str, tuple[str, dict[str, Any]]] = {
     "silu": ("silu", {}),
@@ -31,7 +32,7 @@ def scope_of(root: str, module: str) -> str:
     return f"{root}{inside}." if inside else root
 
 
-def activate(net: NetworkBuilder, path: str, x: Made, activation: str, width: int) -> Made:
+def activate(net: NetworkBuilder, path: str, x: Operand, activation: str, width: int) -> Operand:
     """Add an activation whose result has ``width`` channels, the first ones of ``x``."""
     op, settings = ACTIVATIONS[activation]
     return net.add(path, op, {"self": x, **settings}, (*x.shape[:-1], width))
@@ -42,9 +43,9 @@ def gated_mlp(
     names: Names,
     sizes: BlockSizes,
     root: str,
-    x: Made,
+    x: Operand,
     transposed: bool = False,
-) -> Made:
+) -> Operand:
     """Add ``down(activation(gate(x)) * up(x))``, or without a gate ``down(activation(up(x)))``."""
     bias, inner = "mlp" in sizes.biases, sizes.inner
     scope = scope_of(root, names.up)
@@ -56,93 +57,91 @@ def gated_mlp(
             gate = net.linear(root + names.gate, x, inner, bias)
     made = activate(net, f"{scope}activation", gate, sizes.activation, inner)
     if sizes.gated:
-        made = net.add(f"{scope}product", "mul", {"self": made, "other": up}, made.shape)
+        made = net.multiplied(f"{scope}product", made, up)
     return net.linear(root + names.down, made, sizes.hidden, bias, transposed)
 
 
-def mixture(net: NetworkBuilder, names: Names, sizes: BlockSizes, root: str, x: Made) -> Made:
-    """Add router, experts, and the expert of every token; the result is of the shape of ``x``."""
-    experts = sizes.experts
-    assert experts is not None
-    scope = f"{root}{names.expert.rpartition('.experts')[0]}."
-    weights, rows = _routed(net, names, sizes, root, scope, x)
-    gate, up, down = names.expert_parts
-    if names.stacked:
-        first = _product(net, names, sizes, root, scope, "gate_up_proj", rows, 2 * experts.inner)
-        second = first
-    else:
-        first, second = (_product(net, names, sizes, root, scope, part, rows, experts.inner)
-                         for part in (gate, up))  # fmt: skip
-    made = activate(net, f"{scope}experts.activation", first, sizes.activation, experts.inner)
-    made = net.add(f"{scope}experts.product", "mul", {"self": made, "other": second}, made.shape)
-    made = _product(net, names, sizes, root, scope, down, made, sizes.hidden)
-    made = net.add(f"{scope}weighted", "mul", {"self": made, "other": weights}, made.shape)
-    made = net.add(f"{scope}combined", "index_add", {"self": x, "source": made}, x.shape)
-    if not experts.shared:
-        return made
-    return net.sum(f"{scope}sum", made, _shared(net, names, sizes, root, x))
+@dataclass(frozen=True)
+class Mixture:
+    """Experts of one block."""
 
+    net: NetworkBuilder
+    names: Names
+    sizes: BlockSizes
+    experts: ExpertSizes
+    root: str
 
-def _routed(
-    net: NetworkBuilder, names: Names, sizes: BlockSizes, root: str, scope: str, x: Made
-) -> tuple[Made, Made]:
-    """Return weights ``[rows, 1]`` and tokens ``[rows, width]``; a token has ``chosen`` rows."""
-    experts = sizes.experts
-    assert experts is not None
-    tokens = prod(x.shape[:-1])
-    scores = net.linear(root + names.router, x, experts.count, "router" in sizes.biases)
-    shares = net.add(f"{scope}softmax", "softmax", {"self": scores, "dim": -1}, scores.shape)
-    rows = tokens * experts.chosen
-    bias = root + names.router_bias
-    held = Held(others=(net.array(bias, (experts.count,)),) if names.router_bias else ())
-    picked = {"self": shares, "k": experts.chosen}
-    weights = net.add(f"{scope}topk", "topk", picked, (rows, 1), held)
-    chosen = replace(weights, output=1)
-    return weights, net.add(
-        f"{scope}tokens", "index_select", {"self": x, "index": chosen}, (rows, x.shape[-1])
-    )
+    @property
+    def scope(self) -> str:
+        """Path that the experts are in, with its dot."""
+        return f"{self.root}{self.names.expert.rpartition('.experts')[0]}."
 
+    def add(self, x: Operand) -> Operand:
+        """Add router, experts, and the expert of every token; the result is of ``x``'s shape."""
+        net, scope, inner = self.net, self.scope, self.experts.inner
+        weights, rows = self._routed(x)
+        gate, up, down = self.names.expert_parts
+        if self.names.stacked:
+            first = second = self._product("gate_up_proj", rows, 2 * inner)
+        else:
+            first, second = (self._product(part, rows, inner) for part in (gate, up))
+        made = activate(net, f"{scope}experts.activation", first, self.sizes.activation, inner)
+        made = net.multiplied(f"{scope}experts.product", made, second)
+        made = self._product(down, made, self.sizes.hidden)
+        made = net.multiplied(f"{scope}weighted", made, weights)
+        made = net.add(f"{scope}combined", "index_add", {"self": x, "source": made}, x.shape)
+        if not self.experts.shared:
+            return made
+        return net.sum(f"{scope}sum", made, self._shared(x))
 
-def _product(
-    net: NetworkBuilder, names: Names, sizes: BlockSizes, root: str, scope: str, part: str,
-    x: Made, width: int,
-) -> Made:  # fmt: skip
-    """Add the products of each expert's rows with its matrix, and biases; experts without rows are
-    not read."""
-    experts = sizes.experts
-    assert experts is not None
-    if names.stacked:
-        shape = (experts.count, x.shape[-1], width)
-        held = (net.array(f"{root}{names.expert}.{part}", shape),)
-    else:
-        held = tuple(
-            net.array(f"{root}{names.expert.format(i)}.{part}.weight", (width, x.shape[-1]))
-            for i in range(experts.count)
-        )
-    matrices = Tensor((experts.count, x.shape[-1], width), net.stored[held[0]].itemsize)
-    read = min(1.0, x.shape[0] / experts.count)
-    moved = x.tensor.nbytes + x.shape[0] * width * net.itemsize + read * matrices.nbytes
-    flops = None
-    if "expert" in sizes.biases:
-        bias = net.array(f"{root}{names.expert}.{part}_bias", (experts.count, width))
-        held += (bias,)
-        moved += read * net.stored[bias].nbytes
-        flops = (2.0 * x.shape[-1] + 1) * x.shape[0] * width
-    return net.add(
-        f"{scope}experts.{part}", "_grouped_mm", {"self": x, "mat2": matrices},
-        (x.shape[0], width), Held(others=held), Counted(moved, flops),
-    )  # fmt: skip
+    def _routed(self, x: Operand) -> tuple[Operand, Operand]:
+        """Return weights ``[rows, 1]`` and tokens ``[rows, width]``: ``chosen`` rows a token."""
+        net, names, count, scope = self.net, self.names, self.experts.count, self.scope
+        scores = net.linear(self.root + names.router, x, count, "router" in self.sizes.biases)
+        shares = net.add(f"{scope}softmax", "softmax", {"self": scores, "dim": -1}, scores.shape)
+        rows = prod(x.shape[:-1]) * self.experts.chosen
+        bias = self.root + names.router_bias
+        held = Held(others=(net.array(bias, (count,)),) if names.router_bias else ())
+        picked = {"self": shares, "k": self.experts.chosen}
+        weights = net.add(f"{scope}topk", "topk", picked, (rows, 1), held)
+        operands = {"self": x, "index": replace(weights, output=1)}
+        shape = (rows, x.shape[-1])
+        return weights, net.add(f"{scope}tokens", "index_select", operands, shape)
 
+    def _product(self, part: str, x: Operand, width: int) -> Operand:
+        """Add the products of each expert's rows with its matrix, and biases; experts without rows
+        are not read."""
+        net, names, count = self.net, self.names, self.experts.count
+        path = f"{self.root}{names.expert}"
+        if names.stacked:
+            held = (net.array(f"{path}.{part}", (count, x.shape[-1], width)),)
+        else:
+            held = tuple(
+                net.array(f"{path.format(i)}.{part}.weight", (width, x.shape[-1]))
+                for i in range(count)
+            )
+        matrices = Tensor((count, x.shape[-1], width), net.stored[held[0]].itemsize)
+        read = min(1.0, x.shape[0] / count)
+        moved = x.tensor.nbytes + x.shape[0] * width * net.itemsize + read * matrices.nbytes
+        flops = None
+        if "expert" in self.sizes.biases:
+            bias = net.array(f"{path}.{part}_bias", (count, width))
+            held += (bias,)
+            moved += read * net.stored[bias].nbytes
+            flops = (2.0 * x.shape[-1] + 1) * x.shape[0] * width
+        return net.add(
+            f"{self.scope}experts.{part}", "_grouped_mm", {"self": x, "mat2": matrices},
+            (x.shape[0], width), Held(others=held), Counted(moved, flops),
+        )  # fmt: skip
 
-def _shared(net: NetworkBuilder, names: Names, sizes: BlockSizes, root: str, x: Made) -> Made:
-    """Add the expert of every token, and its gate."""
-    assert sizes.experts is not None
-    parts = (f"{names.shared}.{part}" for part in names.expert_parts)
-    gate, up, down = parts
-    inside = replace(names, gate=gate, up=up, down=down, gate_up="")
-    made = gated_mlp(net, inside, replace(sizes, inner=sizes.experts.shared), root, x)
-    if not names.shared_gate:
-        return made
-    open_ = net.linear(root + names.shared_gate, x, 1)
-    open_ = net.add(f"{root}mlp.shared_open", "sigmoid", {"self": open_}, open_.shape)
-    return net.add(f"{root}mlp.shared_product", "mul", {"self": made, "other": open_}, made.shape)
+    def _shared(self, x: Operand) -> Operand:
+        """Add the expert of every token, and its gate."""
+        net, names, root = self.net, self.names, self.root
+        gate, up, down = (f"{names.shared}.{part}" for part in names.expert_parts)
+        inside = replace(names, gate=gate, up=up, down=down, gate_up="")
+        made = gated_mlp(net, inside, replace(self.sizes, inner=self.experts.shared), root, x)
+        if not names.shared_gate:
+            return made
+        open_ = net.linear(root + names.shared_gate, x, 1)
+        open_ = net.add(f"{root}mlp.shared_open", "sigmoid", {"self": open_}, open_.shape)
+        return net.multiplied(f"{root}mlp.shared_product", made, open_)

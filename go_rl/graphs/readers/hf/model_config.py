@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -41,38 +41,30 @@ class ModelConfig:
         self, field: str, default: int | None = None, least: int = 1, most: int = LARGEST_FIELD
     ) -> int:
         """Return a whole number in ``least..most``; without a default it must be there."""
-        value = self._value(field, default)
-        if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
-            raise self.wrong(field, f"a whole number in {least}..{most}")
-        return value
+        right = f"a whole number in {least}..{most}"
+        return self._checked(field, default, right, lambda n: type(n) is int and least <= n <= most)
 
     def fraction(self, field: str, default: float) -> float:
         """Return a number in 0..1."""
-        value = self._value(field, default)
-        if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1:
-            raise self.wrong(field, "a number in 0..1")
-        return float(value)
+        right = "a number in 0..1"
+        return float(
+            self._checked(field, default, right, lambda n: type(n) in (int, float) and 0 <= n <= 1)
+        )
 
     def flag(self, field: str, default: bool) -> bool:
         """Return true or false."""
-        value = self._value(field, default)
-        if not isinstance(value, bool):
-            raise self.wrong(field, "true or false")
-        return value
+        return self._checked(field, default, "true or false", lambda v: isinstance(v, bool))
 
     def text(self, field: str, default: str | None = None) -> str:
         """Return a text; without a default it must be there."""
-        value = self._value(field, default)
-        if not isinstance(value, str):
-            raise self.wrong(field, "a text")
-        return value
+        return self._checked(field, default, "a text", lambda v: isinstance(v, str))
 
     def numbers(self, field: str) -> list[int]:
         """Return a list of whole numbers; none where the field is absent."""
-        value = self._value(field, [])
-        if not isinstance(value, list) or any(type(each) is not int for each in value):
-            raise self.wrong(field, "a list of whole numbers")
-        return value
+        right = "a list of whole numbers"
+        return self._checked(
+            field, [], right, lambda v: isinstance(v, list) and all(type(n) is int for n in v)
+        )
 
     def part(self, field: str) -> ModelConfig:
         """Return the configuration inside a field that is there."""
@@ -87,13 +79,15 @@ class ModelConfig:
         found = shown(self.fields[name]) if name in self.fields else "left out"
         return ReadError(f"{self.where}: {name} is {found}; it must be {right}")
 
-    def _value(self, field: str, default: Any) -> Any:
-        if self.has(field):
-            return self.fields[self.name(field)]
-        if default is None:
+    def _checked(self, field: str, default: Any, right: str, fits: Callable[[Any], bool]) -> Any:
+        """Return a field, which must be what ``right`` says."""
+        value = self.fields[self.name(field)] if self.has(field) else default
+        if value is None:
             hint = nearest(self.name(field), self.fields)
             raise ReadError(f"{self.where}: no field {self.name(field)!r}{hint}")
-        return default
+        if not fits(value):
+            raise self.wrong(field, right)
+        return value
 
 
 def read_fields(path: Path) -> dict[str, Any]:

@@ -5,13 +5,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from go_rl.core.graph.element_type import ElementType
-from go_rl.core.graph.op_kind import OpKind
 from go_rl.graphs.readers.cost import Tensor
-from go_rl.graphs.readers.graph_builder import TIE_BYTES, GraphBuilder, Node
+from go_rl.graphs.readers.graph_builder import GraphBuilder
+from go_rl.graphs.readers.operand import Operand, add_input, add_operator, operator_node
 from go_rl.graphs.readers.torch.call import TorchCall
 from go_rl.graphs.readers.torch.costs.table import RULES
 from go_rl.graphs.readers.torch.geometry import torch_geometry
@@ -22,21 +22,6 @@ ID_BYTES = 8.0
 ROTATION_FLOPS = 3.5
 """FLOP an element: two products, a sum, and half a change of sign."""
 _SCOPE = re.compile(r"\.(?!\d)")
-
-
-@dataclass(frozen=True)
-class Made:
-    """A tensor and the node that makes it."""
-
-    tensor: Tensor
-    producer: int | None = None
-    """Number of the node; None: no node makes it, as that of positions."""
-    output: int = 0
-
-    @property
-    def shape(self) -> Shape:
-        """Extents of the tensor."""
-        return self.tensor.shape
 
 
 @dataclass(frozen=True)
@@ -94,14 +79,11 @@ class NetworkBuilder:
         self.stored[name] = Tensor(shape, given(name, shape) if given else self.itemsize)
         return name
 
-    def input(self, name: str, shape: Shape, itemsize: float | None = None) -> Made:
+    def input(self, name: str, shape: Shape, itemsize: float | None = None) -> Operand:
         """Add an input."""
-        tensor = Tensor(shape, itemsize or self.itemsize)
         element = ElementType.INT64 if itemsize == ID_BYTES else self.element
-        node = Node(name, "input", OpKind.INPUT, output_bytes=tensor.nbytes,
-                    output_itemsize=tensor.itemsize, output_shape=shape, source=name,
-                    element_type=element)  # fmt: skip
-        return Made(tensor, self.builder.add_node(node))
+        tensor = Tensor(shape, itemsize or self.itemsize, element)
+        return add_input(self.builder, name, tensor, name)
 
     def add(
         self,
@@ -111,19 +93,22 @@ class NetworkBuilder:
         shape: Shape,
         held: Held = NOTHING,
         counted: Counted = PLAIN,
-    ) -> Made:
+    ) -> Operand:
         """Add an operator of ATen.
 
         Args:
             path: module in the model, such as ``model.layers.0.self_attn.q_proj``.
             op: such as ``linear``.
-            operands: `Made`, types without a producer, and settings by the name in its schema.
+            operands: `Operand`, types without a producer, and settings by the name in its schema.
             shape: of the result.
             held: what the operator keeps.
             counted: what of its cost its operands do not say.
         """
         weights = {key: self.stored[name] for key, name in held.operands.items()}
-        arguments = {key: _typed(each) for key, each in operands.items()}
+        arguments = {
+            key: each.tensor if isinstance(each, Operand) else each
+            for key, each in operands.items()
+        }
         arguments |= {**weights, **counted.types}
         result = Tensor(shape, self.itemsize)
         call = TorchCall(f"aten.{op}", "default", f"{self.where}: {path}", arguments, (result,))
@@ -132,39 +117,28 @@ class NetworkBuilder:
         if num_bytes is None:
             moved = sum(t.nbytes for t in call.tensors) + result.nbytes
             num_bytes = moved if rule.num_bytes is None else rule.num_bytes(call)
-        arrays = {
-            name: self.stored[name].nbytes for name in (*held.operands.values(), *held.others)
-        }
-        elements = sum(self.stored[name].size for name in arrays)
-        stored = sum(arrays.values()) + held.state_bytes
-        node = Node(
-            name=_SCOPE.sub("/", path),
-            op_type=call.op,
-            kind=rule.kind,
-            flops=float(rule.flops(call) if flops is None else flops),
-            bytes_accessed=float(num_bytes),
-            output_bytes=result.nbytes,
-            weight_bytes=stored,
-            output_itemsize=result.itemsize,
-            weight_itemsize=sum(arrays.values()) / elements
-            if elements
-            else self.itemsize * bool(stored),
-            weight_arrays={name: size for name, size in arrays.items() if size > TIE_BYTES},
-            output_shape=shape,
+        arrays = {name: self.stored[name] for name in (*held.operands.values(), *held.others)}
+        node = operator_node(
+            _SCOPE.sub("/", path),
+            call.op,
+            (rule.kind, float(rule.flops(call) if flops is None else flops), float(num_bytes)),
+            [result],
+            arrays,
             source=path,
             geometry=torch_geometry(call),
             element_type=self.element,
         )
-        number = self.builder.add_node(node)
-        for each in operands.values():
-            if isinstance(each, Made) and each.producer is not None:
-                self.builder.add_edge(each.producer, number, each.tensor.nbytes, each.output)
-        return Made(result, number)
+        if held.state_bytes:
+            itemsize = node.weight_itemsize or self.itemsize
+            whole = node.weight_bytes + held.state_bytes
+            node = replace(node, weight_bytes=whole, weight_itemsize=itemsize)
+        read = [each for each in operands.values() if isinstance(each, Operand)]
+        return Operand(result, add_operator(self.builder, node, read))
 
     def linear(
-        self, path: str, x: Made, width: int, bias: bool = False, transposed: bool = False,
+        self, path: str, x: Operand, width: int, bias: bool = False, transposed: bool = False,
         stored: str = "", bias_name: str = "",
-    ) -> Made:  # fmt: skip
+    ) -> Operand:  # fmt: skip
         """Add a product with a matrix ``[width, x.shape[-1]]``, or its transpose.
 
         Args:
@@ -182,7 +156,7 @@ class NetworkBuilder:
             held["bias"] = self.array(bias_name or f"{path}.bias", (width,))
         return self.add(path, "linear", {"input": x}, (*x.shape[:-1], width), Held(held))
 
-    def norm(self, path: str, x: Made, kind: str) -> Made:
+    def norm(self, path: str, x: Operand, kind: str) -> Operand:
         """Add a normalisation of the last axis; ``kind`` is a `Norm`."""
         width = x.shape[-1:]
         held = {"weight": self.array(f"{path}.weight", width)}
@@ -192,26 +166,26 @@ class NetworkBuilder:
         op = f"{kind.partition('-')[0]}_norm"
         return self.add(path, op, operands, x.shape, Held(held))
 
-    def rotate(self, path: str, x: Made, share: float = 1.0) -> Made:
+    def rotate(self, path: str, x: Operand, share: float = 1.0) -> Operand:
         """Add the rotation by position of a share of the channels, as one operator."""
         flops = ROTATION_FLOPS * share * x.tensor.size
         return self.add(path, "mul", {"self": x}, x.shape, counted=Counted(flops=flops))
 
-    def embed(self, path: str, ids: Made, entries: int, width: int, stored: str = "") -> Made:
+    def embed(self, path: str, ids: Operand, entries: int, width: int, stored: str = "") -> Operand:
         """Add a look-up in a table ``[entries, width]``, another module's where it is named."""
         table = stored or self.array(f"{path}.weight", (entries, width))
         # The table goes before the indices in the operator's schema.
         held, operands = Held(others=(table,)), {"weight": self.stored[table]}
         return self.add(path, "embedding", {**operands, "indices": ids}, (*ids.shape, width), held)
 
-    def positions(self, path: str, count: int, entries: int, width: int) -> Made:
+    def positions(self, path: str, count: int, entries: int, width: int) -> Operand:
         """Add a look-up of the first ``count`` positions."""
-        return self.embed(path, Made(Tensor((count,), ID_BYTES)), entries, width)
+        return self.embed(path, Operand(Tensor((count,), ID_BYTES)), entries, width)
 
-    def sum(self, path: str, first: Made, second: Made) -> Made:
+    def multiplied(self, path: str, first: Operand, second: Operand) -> Operand:
+        """Add the product, element by element, of two tensors."""
+        return self.add(path, "mul", {"self": first, "other": second}, first.shape)
+
+    def sum(self, path: str, first: Operand, second: Operand) -> Operand:
         """Add the sum of two tensors."""
         return self.add(path, "add", {"self": first, "other": second}, first.shape)
-
-
-def _typed(operand: Any) -> Any:
-    return operand.tensor if isinstance(operand, Made) else operand

@@ -6,14 +6,15 @@ from dataclasses import dataclass, replace
 
 from go_rl.core.errors import ReadError
 from go_rl.graphs.readers.cost import Tensor
-from go_rl.graphs.readers.hf.block import BlockPlan, add_block
+from go_rl.graphs.readers.hf.block import BlockPlan, add_blocks
 from go_rl.graphs.readers.hf.family import BlockSizes, Names, Tokens, TransformerFamily
-from go_rl.graphs.readers.hf.heads import add_head
+from go_rl.graphs.readers.hf.heads import NetworkHead
 from go_rl.graphs.readers.hf.model_config import ModelConfig
-from go_rl.graphs.readers.hf.network import ID_BYTES, Held, Made, NetworkBuilder
+from go_rl.graphs.readers.hf.network import ID_BYTES, Held, NetworkBuilder
 from go_rl.graphs.readers.hf.resolve import MOST_LAYERS, block_sizes
 from go_rl.graphs.readers.hf.vision.images import Images, add_images
 from go_rl.graphs.readers.hf.vision.tower import add_tower
+from go_rl.graphs.readers.operand import Operand
 
 
 @dataclass(frozen=True)
@@ -31,7 +32,7 @@ class Reading:
     """Images among the tokens; None: there are none."""
 
 
-def add_network(reading: Reading) -> Made:
+def add_network(reading: Reading) -> Operand:
     """Add the whole network and return its result."""
     kind, family = reading.family.kind, reading.family
     sizes = block_sizes(reading.config, family)
@@ -41,7 +42,8 @@ def add_network(reading: Reading) -> Made:
         x = _text(reading, sizes)
     else:
         x = _two_stacks(reading, sizes)
-    return add_head(reading.net, reading.config, family, sizes, x, _table(reading))
+    head = NetworkHead(reading.net, reading.config, family, sizes)
+    return head.add(x, _table(reading))
 
 
 def _table(reading: Reading) -> str:
@@ -51,19 +53,19 @@ def _table(reading: Reading) -> str:
     return f"{reading.family.names.root}.{reading.family.names.embed}.weight"
 
 
-def _text(reading: Reading, sizes: BlockSizes) -> Made:
+def _text(reading: Reading, sizes: BlockSizes) -> Operand:
     ids = _ids(reading, "input_ids", reading.tokens)
     x = _embedded(reading, sizes, ids, reading.tokens)
     if reading.images is not None:
         x = add_images(reading.net, reading.images, x)
-    return _stack(reading, reading.family.names, sizes, x, reading.tokens)
+    return add_blocks(_plan(reading, reading.family.names, sizes, reading.tokens), x)
 
 
-def _ids(reading: Reading, name: str, tokens: Tokens) -> Made:
+def _ids(reading: Reading, name: str, tokens: Tokens) -> Operand:
     return reading.net.input(name, (tokens.batch, tokens.new), ID_BYTES)
 
 
-def _embedded(reading: Reading, sizes: BlockSizes, ids: Made, tokens: Tokens) -> Made:
+def _embedded(reading: Reading, sizes: BlockSizes, ids: Operand, tokens: Tokens) -> Operand:
     """Add the look-ups of tokens, positions and types, their sum and its normalisation."""
     net, config, names, family = reading.net, reading.config, reading.family.names, reading.family
     root, width = f"{names.root}.", sizes.hidden
@@ -98,18 +100,7 @@ def _plan(reading: Reading, names: Names, sizes: BlockSizes, tokens: Tokens) -> 
     return BlockPlan(reading.net, family, sizes, tokens, causal)
 
 
-def _stack(reading: Reading, names: Names, sizes: BlockSizes, x: Made, tokens: Tokens) -> Made:
-    return _run(_plan(reading, names, sizes, tokens), x, None)
-
-
-def _run(plan: BlockPlan, x: Made, position_bias: Made | None) -> Made:
-    for layer in range(plan.sizes.layers):
-        x = add_block(plan, layer, x, position_bias)
-    names = plan.family.names
-    return plan.normalise(f"{names.root}.{names.final_norm}", x)
-
-
-def _two_stacks(reading: Reading, sizes: BlockSizes) -> Made:
+def _two_stacks(reading: Reading, sizes: BlockSizes) -> Operand:
     """Add the encoder, unless its keys and values are there, and the decoder."""
     is_speech = reading.family.kind == "speech"
     tokens, family = reading.tokens, reading.family
@@ -120,12 +111,12 @@ def _two_stacks(reading: Reading, sizes: BlockSizes) -> Made:
         return _t5_stack(reading, sizes, context, decoder=True)
     x = _embedded(reading, sizes, _ids(reading, "decoder_input_ids", tokens), tokens)
     plan = _plan(reading, family.names, sizes, tokens)
-    return _run(replace(plan, context=context, context_tokens=reading.source), x, None)
+    return add_blocks(replace(plan, context=context, context_tokens=reading.source), x)
 
 
 def _t5_stack(
-    reading: Reading, sizes: BlockSizes, context: Made | None, decoder: bool = False
-) -> Made:
+    reading: Reading, sizes: BlockSizes, context: Operand | None, decoder: bool = False
+) -> Operand:
     net, config, family = reading.net, reading.config, reading.family
     tokens = reading.tokens if decoder else Tokens(reading.tokens.batch, reading.source)
     names = family.names if decoder else family.encoder
@@ -141,15 +132,15 @@ def _t5_stack(
     x = net.embed(f"{names.root}.embed_tokens", ids, config.count("vocab_size"), sizes.hidden,
                   stored="shared.weight")  # fmt: skip
     buckets = config.count("relative_attention_num_buckets", 32)
-    pairs = Made(Tensor((tokens.new, tokens.new + tokens.cache), ID_BYTES))
+    pairs = Operand(Tensor((tokens.new, tokens.new + tokens.cache), ID_BYTES))
     path = f"{names.root}.{names.layers}.0.{names.bias_table}"
     bias = net.embed(path, pairs, buckets, sizes.heads)
     plan = replace(_plan(reading, names, sizes, tokens), context=context,
                    context_tokens=reading.source, causal=decoder)  # fmt: skip
-    return _run(plan, x, bias)
+    return add_blocks(plan, x, bias)
 
 
-def _speech_encoder(reading: Reading) -> Made:
+def _speech_encoder(reading: Reading) -> Operand:
     """Add two convolutions over a spectrogram, the second of stride 2, positions and blocks."""
     net, names = reading.net, reading.family.encoder
     assert names is not None
@@ -166,9 +157,9 @@ def _speech_encoder(reading: Reading) -> Made:
         operands = {"input": x, "stride": [stride], "padding": [1]}
         x = net.add(path, "conv1d", operands, (batch, width, length), Held(held))
         x = net.add(f"{path}_activation", "gelu", {"self": x}, x.shape)
-    x = Made(Tensor((batch, reading.source, width), net.itemsize), x.producer)
+    x = Operand(Tensor((batch, reading.source, width), net.itemsize), x.producer)
     rows = reading.source
     x = net.sum(f"{names.root}.positions", x,
                 net.positions(f"{names.root}.{names.positions}", rows, rows, width))  # fmt: skip
     tokens = Tokens(batch, rows)
-    return _run(replace(_plan(reading, names, sizes, tokens), causal=False), x, None)
+    return add_blocks(replace(_plan(reading, names, sizes, tokens), causal=False), x)

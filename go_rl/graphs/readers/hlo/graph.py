@@ -118,9 +118,7 @@ class HloWalk:
 
     def _mark_outputs(self, result: Value) -> None:
         for tensor in leaves(result):
-            if tensor.sender is not None:
-                node = dataclasses.replace(self.builder.node(tensor.sender), is_output=True)
-                self.builder.replace_node(tensor.sender, node)
+            self.builder.mark_output(tensor.sender)
 
     def _callee(self, instruction: Instruction, frame: _Frame) -> _Frame | None:
         """The computation to inline in place of ``instruction``, or None."""

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Mapping
+from math import prod
 from pathlib import Path
 
 from go_rl.core import GoRLError, OpGraph, ReadError, UnknownOperatorError
 from go_rl.graphs.readers.file_errors import naming, read_text
 from go_rl.graphs.readers.graph_builder import GraphBuilder
 from go_rl.graphs.readers.hlo.cost import Costs
+from go_rl.graphs.readers.hlo.custom_calls import target_of
 from go_rl.graphs.readers.hlo.graph import HloWalk
 from go_rl.graphs.readers.hlo.text import Module, parse_hlo
 from go_rl.graphs.readers.model_options import with_trips
@@ -66,7 +68,7 @@ def graph_of_hlo(
         notes: list[str] = []
         builder = GraphBuilder(module.name, {"format": form, "dims": dims, "notes": notes})
         HloWalk(Costs.of(module, unknown, trip_count), builder, weights).run()
-        flops = float(sum(builder.node(i).flops for i in range(len(builder))))
+        flops = float(sum(node.flops for node in builder.nodes))
         notes += module_notes(module, flops, partitions)
     except UnknownOperatorError as error:
         raise UnknownOperatorError(f"{path}: {error}") from error
@@ -133,29 +135,14 @@ def _is_partitioned(module: Module) -> bool:
 
 def _annotated(module: Module) -> int:
     """Devices of the largest sharding annotation; 1 where there is none that splits."""
-    texts = [
-        i.attributes.get("sharding", "")
-        for computation in module.computations.values()
-        for i in computation.instructions
-    ]
+    texts = [each.attributes.get("sharding", "") for each in module.instructions]
     tiles = [m for text in texts for m in re.findall(r"devices=\[[\d,]+\]<=\[([\d,]+)\]", text)]
     listed = [m for text in texts for m in re.findall(r"devices=\[([\d,]+)\]\d", text)]
     meshes = re.findall(r"#sdy\.mesh<\[([^\]]*)\]", module.header)
     axes = [",".join(re.findall(r"=(\d+)", mesh)) for mesh in meshes]
-    return max((_product(t) for t in (*tiles, *listed, *axes)), default=1)
-
-
-def _product(text: str) -> int:
-    product = 1
-    for number in filter(None, text.split(",")):
-        product *= int(number)
-    return product
+    sizes = (map(int, filter(None, text.split(","))) for text in (*tiles, *listed, *axes))
+    return max(map(prod, sizes), default=1)
 
 
 def _has_manual_part(module: Module) -> bool:
-    targets = {
-        i.attributes.get("custom_call_target", "").strip('"')
-        for computation in module.computations.values()
-        for i in computation.instructions
-    }
-    return not targets.isdisjoint(_MANUAL)
+    return not {target_of(each) for each in module.instructions}.isdisjoint(_MANUAL)

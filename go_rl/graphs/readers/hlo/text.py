@@ -105,6 +105,11 @@ class Module:
     header: str = ""
     """The first line: ``HloModule name, is_scheduled=true, …``."""
 
+    @property
+    def instructions(self) -> Iterator[Instruction]:
+        """Instructions of all computations."""
+        return (each for inner in self.computations.values() for each in inner.instructions)
+
     def number(self, attribute: str) -> int:
         """Return a number of the header, such as ``num_partitions=4``; 1 where it is absent."""
         found = re.search(rf"\b{attribute}=(\d{{1,9}})\b", self.header)

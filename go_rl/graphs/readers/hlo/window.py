@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from go_rl.core import ReadError
-from go_rl.core.graph.geometry import Geometry
+from go_rl.core.graph.geometry import Geometry, window_geometry
 from go_rl.graphs.readers.arithmetic.closed_forms import valid_pairs
 from go_rl.graphs.readers.hlo.shape import Shape
 from go_rl.graphs.readers.hlo.text import Instruction
@@ -140,14 +140,15 @@ def _window(instruction: Instruction, operands: Sequence[Shape]) -> Geometry:
     sizes = windows(instruction)
     inside = 0 <= (place := _minor(operands[0])) < len(sizes) and sizes[place].size > 1
     convolution = instruction.opcode == "convolution"
-    return Geometry(
-        window=float(math.prod(w.size for w in sizes)),
-        stride=float(math.prod(w.stride for w in sizes)),
-        padding=_padding(instruction),
-        window_dilation=float(math.prod(w.window_dilation for w in sizes)),
-        input_dilation=float(math.prod(w.base_dilation for w in sizes)),
-        groups=_groups(instruction) if convolution else 1.0,
-        minor=_features_minor(instruction, operands) if convolution else float(inside),
+    counts = ("feature_group_count", "batch_group_count") if convolution else ()
+    return window_geometry(
+        (w.size for w in sizes),
+        (w.stride for w in sizes),
+        _padding(instruction),
+        (w.window_dilation for w in sizes),
+        (w.base_dilation for w in sizes),
+        groups=math.prod((instruction.numbers(name) or (1,))[0] for name in counts),
+        minor=_features_minor(instruction, operands) if convolution else inside,
     )
 
 
@@ -158,16 +159,10 @@ def _padding(instruction: Instruction) -> float:
     return float(sum(max(int(n), 0) for n in numbers))
 
 
-def _groups(instruction: Instruction) -> float:
-    feature = instruction.numbers("feature_group_count") or (1,)
-    batch = instruction.numbers("batch_group_count") or (1,)
-    return float(feature[0] * batch[0])
-
-
-def _features_minor(instruction: Instruction, operands: Sequence[Shape]) -> float:
+def _features_minor(instruction: Instruction, operands: Sequence[Shape]) -> bool:
     """``dim_labels=b01f_01io->b01f``: whether f is the fastest of the left operand."""
     left = instruction.attributes.get("dim_labels", "").partition("_")[0]
-    return float("f" in left and left.index("f") == _minor(operands[0]))
+    return "f" in left and left.index("f") == _minor(operands[0])
 
 
 def _dot(instruction: Instruction, operands: Sequence[Shape]) -> Geometry:

@@ -7,7 +7,7 @@ costs nothing, and a transcendental function (exp, tanh, rsqrt, erf, …) is no 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from math import prod
 from typing import Any
 
@@ -24,11 +24,10 @@ from go_rl.graphs.readers.jax.primitives import (
     REFUSED,
     TRANSCENDENTAL,
 )
-from go_rl.graphs.readers.jax.values import Value
+from go_rl.graphs.readers.jax.values import Params, Value
 from go_rl.graphs.readers.jax.xla_cost import cost_key, xla_cost, xla_saving
 from go_rl.graphs.tables import by_name
 
-Params = Mapping[str, Any]
 Rule = Callable[[Sequence[Value], Sequence[Value], Params], Cost | None]
 """Cost from operands, results and parameters; None: leave it to XLA."""
 
@@ -98,7 +97,9 @@ def _rule(name: str) -> Rule | None:
         return lambda i, o, p: Cost(0.0, _elementwise_bytes(i, o))
     if name in REDUCTIONS:
         return _reduce
-    return _RULES.get(name) or LIBRARY.get(name)
+    if name in LIBRARY:
+        return lambda i, o, p: _plain(i, o, float(LIBRARY[name](i, o, p)))
+    return _RULES.get(name)
 
 
 def _plain(inputs: Sequence[Value], outputs: Sequence[Value], flops: float = 0.0) -> Cost:

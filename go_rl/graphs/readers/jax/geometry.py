@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from math import prod
 from typing import Any
 
-from go_rl.core.graph.geometry import Geometry
+from go_rl.core.graph.geometry import Geometry, window_geometry
 from go_rl.graphs.readers.jax.primitives import REDUCTIONS
-from go_rl.graphs.readers.jax.values import Equation, LoopPart, Value
+from go_rl.graphs.readers.jax.values import Equation, LoopPart, Params, Value
 from go_rl.graphs.tables import by_name
 
-Params = Mapping[str, Any]
 Rule = Callable[[Sequence[Value], Sequence[Value], Params], Geometry]
 
 
@@ -28,27 +27,22 @@ def jax_geometry(equation: Equation) -> Geometry:
 
 def _convolution(inputs: Sequence[Value], outputs: Sequence[Value], params: Params) -> Geometry:
     left, right, _ = params["dimension_numbers"]
-    return Geometry(
-        window=float(prod(inputs[1].shape[d] for d in right[2:])),
-        stride=float(prod(params["window_strides"])),
-        padding=_padding(params["padding"]),
-        window_dilation=float(prod(params["rhs_dilation"])),
-        input_dilation=float(prod(params["lhs_dilation"])),
-        groups=float(params["feature_group_count"] * params["batch_group_count"]),
-        minor=float(left[1] == len(inputs[0].shape) - 1),
+    return window_geometry(
+        (inputs[1].shape[d] for d in right[2:]),
+        params["window_strides"],
+        _padding(params["padding"]),
+        params["rhs_dilation"],
+        params["lhs_dilation"],
+        groups=params["feature_group_count"] * params["batch_group_count"],
+        minor=left[1] == len(inputs[0].shape) - 1,
     )
 
 
 def _window(inputs: Sequence[Value], outputs: Sequence[Value], params: Params) -> Geometry:
-    window = params["window_dimensions"]
-    return Geometry(
-        window=float(prod(window)),
-        stride=float(prod(params["window_strides"])),
-        padding=_padding(params["padding"]),
-        window_dilation=float(prod(params.get("window_dilation") or (1,))),
-        input_dilation=float(prod(params.get("base_dilation") or (1,))),
-        minor=float(bool(window) and window[-1] > 1),
-    )
+    window, padding = params["window_dimensions"], _padding(params["padding"])
+    dilations, spread = params.get("window_dilation") or (), params.get("base_dilation") or ()
+    minor, strides = bool(window) and window[-1] > 1, params["window_strides"]
+    return window_geometry(window, strides, padding, dilations, spread, minor=minor)
 
 
 def _padding(padding: Any) -> float:

@@ -18,8 +18,8 @@ from go_rl.core.errors import ReadError
 from go_rl.core.graph.op_kind import OpKind
 from go_rl.graphs.readers.cost import Cost, expanded_densely
 from go_rl.graphs.readers.jax.costs import cost_of, shared_splats
+from go_rl.graphs.readers.jax.loops import read_loop
 from go_rl.graphs.readers.jax.primitives import IDENTITY, kind_of
-from go_rl.graphs.readers.jax.unroll import read_loop
 from go_rl.graphs.readers.jax.values import (
     Equation,
     Value,

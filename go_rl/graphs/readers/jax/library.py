@@ -5,26 +5,15 @@ Counts are `readers.decompositions`; bytes those of operands and results.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from math import prod
-from typing import Any
 
 from go_rl.graphs.readers import decompositions as dense
-from go_rl.graphs.readers.cost import Cost
-from go_rl.graphs.readers.jax.values import Value
+from go_rl.graphs.readers.jax.values import Params, Value
 from go_rl.graphs.tables import by_name
 
-Params = Mapping[str, Any]
 Formula = Callable[[Sequence[Value], Sequence[Value], Params], float]
-Rule = Callable[[Sequence[Value], Sequence[Value], Params], Cost]
-
-
-def _plain(formula: Formula) -> Rule:
-    def cost(inputs: Sequence[Value], outputs: Sequence[Value], params: Params) -> Cost:
-        num_bytes = sum(value.num_bytes for value in (*inputs, *outputs))
-        return Cost(float(formula(inputs, outputs, params)), float(num_bytes))
-
-    return cost
+"""FLOP from operands, results and parameters."""
 
 
 def _of(formula: dense.OfShapes) -> Formula:
@@ -80,33 +69,31 @@ def _scaled_dot(i: Sequence[Value], o: Sequence[Value], p: Params) -> float:
 
 
 _FLASH = "dot_product_attention"
-LIBRARY: dict[str, Rule] = {
-    name: _plain(formula)
-    for name, formula in by_name(
-        {
-            "cholesky": _of(dense.of_square(dense.cholesky)),
-            # Rotations of one column after another: 6 FLOP an entry of the triangle.
-            "cholesky_update": _of(dense.of_square(lambda n: 3.0 * n**2)),
-            "eig schur": _eigen,
-            "eigh": _of(dense.of_square(dense.symmetric_eigen)),
-            "fft": _fourier,
-            "geqrf geqp3": _of(dense.of_matrices(dense.qr_factors)),
-            "hessenberg": _of(dense.of_square(dense.hessenberg)),
-            "householder_product": _of(dense.householder_products),
-            "lu": _of(dense.of_matrices(dense.lu)),
-            "ormqr": _apply_reflectors,
-            "qr": _qr,
-            "scaled_dot": _scaled_dot,
-            "svd": _svd,
-            "symmetric_product": lambda i, o, p: 2.0 * o[0].size * i[0].shape[-1],
-            "top_k": _top_k,
-            "triangular_solve": _of(dense.triangular_systems),
-            "tridiagonal": _of(dense.of_square(dense.tridiagonal)),
-            "tridiagonal_solve": _of(dense.tridiagonal_systems),
-            f"{_FLASH}_fwd {_FLASH}_fwd_wrapper": _attention(2),
-            f"{_FLASH}_fp8_fwd {_FLASH}_fp8_fwd_wrapper": _attention(2),
-            f"{_FLASH}_bwd {_FLASH}_bwd_wrapper": _attention(5),
-            f"{_FLASH}_fp8_bwd {_FLASH}_fp8_bwd_wrapper": _attention(5),
-        }
-    ).items()
-}
+LIBRARY: dict[str, Formula] = by_name(
+    {
+        "cholesky": _of(dense.of_square(dense.cholesky)),
+        # Rotations of one column after another: 6 FLOP an entry of the triangle.
+        "cholesky_update": _of(dense.of_square(lambda n: 3.0 * n**2)),
+        "eig schur": _eigen,
+        "eigh": _of(dense.of_square(dense.symmetric_eigen)),
+        "fft": _fourier,
+        "geqrf geqp3": _of(dense.of_matrices(dense.qr_factors)),
+        "hessenberg": _of(dense.of_square(dense.hessenberg)),
+        "householder_product": _of(dense.householder_products),
+        "lu": _of(dense.of_matrices(dense.lu)),
+        "ormqr": _apply_reflectors,
+        "qr": _qr,
+        "scaled_dot": _scaled_dot,
+        "svd": _svd,
+        "symmetric_product": lambda i, o, p: 2.0 * o[0].size * i[0].shape[-1],
+        "top_k": _top_k,
+        "triangular_solve": _of(dense.triangular_systems),
+        "tridiagonal": _of(dense.of_square(dense.tridiagonal)),
+        "tridiagonal_solve": _of(dense.tridiagonal_systems),
+        f"{_FLASH}_fwd {_FLASH}_fwd_wrapper": _attention(2),
+        f"{_FLASH}_fp8_fwd {_FLASH}_fp8_fwd_wrapper": _attention(2),
+        f"{_FLASH}_bwd {_FLASH}_bwd_wrapper": _attention(5),
+        f"{_FLASH}_fp8_bwd {_FLASH}_fp8_bwd_wrapper": _attention(5),
+    }
+)
+"""FLOP of each primitive."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from math import prod
@@ -15,6 +15,9 @@ from jax._src import source_info_util
 from go_rl.core.graph.element_type import ElementType, element_type
 from go_rl.core.graph.op_kind import OpKind
 from go_rl.graphs.readers.cost import Cost
+
+Params = Mapping[str, Any]
+"""Parameters of a primitive."""
 
 
 @dataclass(frozen=True)

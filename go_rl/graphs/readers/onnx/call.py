@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,9 +13,8 @@ from onnx import TensorProto
 
 from go_rl.core.errors import ReadError
 from go_rl.core.graph.element_type import element_type
-from go_rl.core.graph.op_kind import OpKind
 from go_rl.graphs.readers.cost import Tensor
-from go_rl.graphs.tables import by_name
+from go_rl.graphs.readers.cost_rules import Operator
 
 _BITS = {"BOOL": 8, "STRING": 8, "FLOAT": 32, "DOUBLE": 64, "UNDEFINED": 0}
 """Bits of the element types whose names do not begin with letters and this number."""
@@ -45,7 +44,7 @@ def typed_tensor(shape: tuple[int, ...], element: int) -> Tensor:
 
 
 @dataclass(frozen=True)
-class Call:
+class Call(Operator):
     """One operator: its attributes and the types of its operands and results."""
 
     op: str
@@ -105,24 +104,6 @@ class Call:
         return found.decode() if isinstance(found, bytes) else found
 
 
-Formula = Callable[[Call], float]
-
-
-def per_element(count: float | int) -> Formula:
-    """``count`` FLOP an element of the first result."""
-    return lambda call: float(count * call.result.size)
-
-
-def per_input(count: float | int, position: int = 0) -> Formula:
-    """``count`` FLOP an element of operand ``position``."""
-    return lambda call: float(count * call.operand(position).size)
-
-
-def no_flops(call: Call) -> float:
-    """Layout and transcendentals."""
-    return 0.0
-
-
 def no_bytes(call: Call) -> float:
     """Return 0: the results are operands by another name."""
     return 0.0
@@ -132,41 +113,3 @@ def default_bytes(call: Call) -> float:
     """Return the bytes of all operands and results: XLA's rule for most operators."""
     tensors = (*call.inputs, *call.outputs)
     return float(sum(t.nbytes for t in tensors if t is not None))
-
-
-@dataclass(frozen=True)
-class CostRule:
-    """Cost of one operator."""
-
-    kind: OpKind
-    flops: Formula
-    """FLOP as XLA's cost analysis of the unfused program counts them."""
-    num_bytes: Formula = default_bytes
-    """Bytes read and written."""
-    settings: frozenset[int] = frozenset()
-    """Operands that configure the operator (shapes, axes, pads): no weights even if constant."""
-
-
-Costs = Formula | tuple[Formula, Formula]
-"""FLOP, or FLOP and bytes where those are not `default_bytes`."""
-
-
-def cost_rules(
-    domain: str,
-    table: Mapping[OpKind, Mapping[str, Costs]],
-    settings: Mapping[str, Collection[int]] | None = None,
-) -> dict[str, CostRule]:
-    """Return the rules of a table whose rows name several operators, by operator type.
-
-    Args:
-        domain: put before each operator's name: empty, or ``com.microsoft.``.
-        table: costs by names (see `by_name`), by kind.
-        settings: operands of an operator that configure it.
-    """
-    rules = {}
-    for kind, rows in table.items():
-        for op, costs in by_name(rows).items():
-            flops, num_bytes = costs if isinstance(costs, tuple) else (costs, default_bytes)
-            held = frozenset((settings or {}).get(op, ()))
-            rules[domain + op] = CostRule(kind, flops, num_bytes, held)
-    return rules

@@ -119,6 +119,13 @@ def _counts(node: onnx.NodeProto) -> list[onnx.AttributeProto]:
     return [a for a in node.attribute if a.name == "num_outputs"]
 
 
+_CONSTANT_TYPES = {
+    **dict.fromkeys(("value_float", "value_floats"), np.float32),
+    **dict.fromkeys(("value_int", "value_ints"), np.int64),
+}
+"""Element types of a `Constant` by the attribute that holds numbers; others hold texts."""
+
+
 def constant_tensor(node: onnx.NodeProto) -> onnx.TensorProto:
     """Return the tensor that a `Constant` node holds, whichever of its attributes carries it."""
     attribute = node.attribute[0]
@@ -129,25 +136,11 @@ def constant_tensor(node: onnx.NodeProto) -> onnx.TensorProto:
         kind, dims = attribute.sparse_tensor.values.data_type, attribute.sparse_tensor.dims
         tensor = onnx.TensorProto(data_type=kind, dims=dims)
     else:
-        tensor = numpy_helper.from_array(_plain_constant(attribute))
+        dtype = _CONSTANT_TYPES.get(attribute.name, object)
+        value = onnx.helper.get_attribute_value(attribute)
+        tensor = numpy_helper.from_array(np.array(value, dtype))
     tensor.name = node.output[0]
     return tensor
-
-
-def _plain_constant(attribute: onnx.AttributeProto) -> np.ndarray:
-    match attribute.name:
-        case "value_float":
-            return np.array(attribute.f, np.float32)
-        case "value_floats":
-            return np.array(attribute.floats, np.float32)
-        case "value_int":
-            return np.array(attribute.i, np.int64)
-        case "value_ints":
-            return np.array(attribute.ints, np.int64)
-        case "value_string":
-            return np.array(attribute.s, object)
-        case _:
-            return np.array(list(attribute.strings), object)
 
 
 def small_value(tensor: onnx.TensorProto) -> np.ndarray | None:

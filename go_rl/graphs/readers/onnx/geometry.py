@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from math import prod
 
 from go_rl.core.errors import ReadError
-from go_rl.core.graph.geometry import Geometry
+from go_rl.core.graph.geometry import Geometry, window_geometry
 from go_rl.graphs.readers.onnx.call import Call
 from go_rl.graphs.readers.onnx.costs.dense import pads_begin
 from go_rl.graphs.tables import by_name
@@ -20,10 +19,6 @@ def onnx_geometry(call: Call) -> Geometry:
     return Geometry() if rule is None or not call.has(0) else rule(call)
 
 
-def _spatial(call: Call, attribute: str) -> float:
-    return float(prod(call.get(attribute, (1,))))
-
-
 def _padding(call: Call, kernel: tuple[int, ...]) -> float:
     """Padding on both sides of all dimensions; what the shapes give is split evenly, but for
     one."""
@@ -35,28 +30,19 @@ def _padding(call: Call, kernel: tuple[int, ...]) -> float:
 
 def _convolution(call: Call) -> Geometry:
     kernel = call.operand(1).shape[2:]
-    strides, transposed = _spatial(call, "strides"), call.op == "ConvTranspose"
+    strides, transposed = call.get("strides", ()), call.op == "ConvTranspose"
     if (groups := call.get("group", 1)) < 1:
         raise ReadError(f"{call.where}: attribute group must be 1 or more, not {groups}")
-    return Geometry(
-        window=float(prod(kernel)),
-        stride=1.0 if transposed else strides,
-        padding=_padding(call, kernel),
-        window_dilation=_spatial(call, "dilations"),
-        input_dilation=strides if transposed else 1.0,
-        groups=float(groups),
-    )
+    spread = ((), strides) if transposed else (strides, ())
+    padding, dilations = _padding(call, kernel), call.get("dilations", ())
+    return window_geometry(kernel, spread[0], padding, dilations, spread[1], groups)
 
 
 def _pool(call: Call) -> Geometry:
     kernel = tuple(call.get("kernel_shape", ()))
-    return Geometry(
-        window=float(prod(kernel)),
-        stride=_spatial(call, "strides"),
-        padding=_padding(call, kernel),
-        window_dilation=_spatial(call, "dilations"),
-        minor=float(bool(kernel) and kernel[-1] > 1),
-    )
+    strides, dilations = call.get("strides", ()), call.get("dilations", ())
+    minor = bool(kernel) and kernel[-1] > 1
+    return window_geometry(kernel, strides, _padding(call, kernel), dilations, minor=minor)
 
 
 def _matmul(call: Call) -> Geometry:

@@ -25,17 +25,17 @@ from typing import Any
 import onnx
 
 from go_rl.core.errors import ReadError
-from go_rl.core.graph.element_type import ElementType
 from go_rl.core.graph.geometry import Geometry
 from go_rl.core.graph.op_graph import OpGraph
 from go_rl.core.graph.op_kind import OpKind
-from go_rl.graphs.readers.graph_builder import TIE_BYTES, GraphBuilder, Node
+from go_rl.graphs.readers.cost_rules import CostRule, unfitting
+from go_rl.graphs.readers.decompositions import GATES
+from go_rl.graphs.readers.graph_builder import GraphBuilder
 from go_rl.graphs.readers.onnx.call import Call, Tensor, default_bytes
 from go_rl.graphs.readers.onnx.costs.ml import attribute_arrays
 from go_rl.graphs.readers.onnx.costs.operators import BYTES_ONLY, CONSTANTS, RULES
 from go_rl.graphs.readers.onnx.geometry import onnx_geometry
 from go_rl.graphs.readers.onnx.order import captured_names
-from go_rl.graphs.readers.onnx.recurrent import GATES, UNROLL_NODES, RecurrentLayer, add_steps
 from go_rl.graphs.readers.onnx.shapes.guesses import GUESSED
 from go_rl.graphs.readers.onnx.shapes.ml import ML_DOMAIN
 from go_rl.graphs.readers.onnx.structure import (
@@ -48,7 +48,6 @@ from go_rl.graphs.readers.onnx.structure import (
 )
 from go_rl.graphs.readers.onnx.values import (
     TRANSPOSITION,
-    OnnxValue,
     as_view,
     stored_type,
     tensor_of,
@@ -63,6 +62,18 @@ from go_rl.graphs.readers.onnx.weights import (
     sparse_weight,
     stored_weight,
 )
+from go_rl.graphs.readers.operand import (
+    Operand,
+    Price,
+    add_input,
+    add_operator,
+    operator_node,
+    weights_of,
+)
+from go_rl.graphs.readers.recurrent import UNROLL_NODES, RecurrentLayer, add_steps
+
+RECURRENT = {**GATES, "com.microsoft.DynamicQuantizeLSTM": GATES["LSTM"]}
+"""Recurrent operators and their gates."""
 
 
 @dataclass
@@ -83,6 +94,36 @@ class GraphWalk:
     held_reads: float = 0.0
     """Bytes of those weights, counted as often as they are read."""
 
+    def hold(self, held: Mapping[str, float]) -> None:
+        """Note weights that one operator reads whole."""
+        self.held.update(held)
+        self.held_reads += sum(held.values())
+
+
+@dataclass(frozen=True)
+class _GraphScope:
+    """One graph of the file while it is walked."""
+
+    walk: GraphWalk
+    values: Values
+    types: Mapping[str, onnx.TypeProto]
+    prefix: str
+    """Before the names of nodes: empty, or the branch that holds the graph."""
+
+    def operands(self, node: onnx.NodeProto) -> list[Operand | None]:
+        """Return the operands of a node; None where one is left out."""
+        return [self.values[i] if i else None for i in node.input]
+
+    def new_name(self, node: onnx.NodeProto) -> str:
+        """Return a name that no node of the graph has: the node's own, else its first result's."""
+        own = node.name and (self.prefix or self.walk.names[node.name] == 1)
+        first = self.prefix + (node.name if own else next(o for o in node.output if o))
+        name = first
+        while name in self.walk.builder:
+            self.walk.copies[first] += 1
+            name = f"{first}#{self.walk.copies[first] + 1}"
+        return name
+
 
 def build_graph(
     model: onnx.ModelProto, name: str, meta: dict[str, Any], notes: list[str]
@@ -100,10 +141,8 @@ def build_graph(
     _add_inputs(walk, model.graph, values)
     _walk_graph(walk, model.graph, values, prefix="")
     for output in model.graph.output:
-        value = values.get(output.name)
-        if value is not None and value.producer is not None:
-            node = walk.builder.node(value.producer)
-            walk.builder.replace_node(value.producer, replace(node, is_output=True))
+        if output.name in values:
+            walk.builder.mark_output(values[output.name].producer)
     return walk.builder.build()
 
 
@@ -114,66 +153,48 @@ def _domain(domain: str) -> str:
 def _add_inputs(walk: GraphWalk, graph: onnx.GraphProto, values: Values) -> None:
     initial = {t.name for t in graph.initializer}
     for i, value in enumerate(graph.input):
-        if value.name in initial:
-            continue
-        tensor = tensor_of(value.type, value.name)
-        number = walk.builder.add_node(
-            Node(
-                name=value.name,
-                op_type="Input",
-                kind=OpKind.INPUT,
-                output_bytes=tensor.nbytes,
-                output_itemsize=tensor.itemsize,
-                output_shape=tensor.shape,
-                element_type=tensor.type,
-                source=f"Input({value.name}) at graph.input[{i}]",
-            )
-        )
-        values[value.name] = OnnxValue(tensor, number)
+        if value.name not in initial:
+            tensor = tensor_of(value.type, value.name)
+            source = f"Input({value.name}) at graph.input[{i}]"
+            values[value.name] = add_input(walk.builder, value.name, tensor, source, "Input")
 
 
 def _walk_graph(walk: GraphWalk, graph: onnx.GraphProto, values: Values, prefix: str) -> None:
     define_weights(graph, values, prefix)
-    types = {v.name: v.type for v in graph.value_info}
+    scope = _GraphScope(walk, values, {v.name: v.type for v in graph.value_info}, prefix)
     for node in graph.node:
         with fitting(node):
-            _walk_node(walk, node, values, types, prefix)
+            _walk_node(scope, node)
 
 
-def _walk_node(
-    walk: GraphWalk,
-    node: onnx.NodeProto,
-    values: Values,
-    types: Mapping[str, onnx.TypeProto],
-    prefix: str,
-) -> None:
-    default = node.domain in DEFAULT_DOMAINS
+def _walk_node(scope: _GraphScope, node: onnx.NodeProto) -> None:
+    default, values = node.domain in DEFAULT_DOMAINS, scope.values
     if default and node.op_type == "Constant":
         held, name = node.attribute[0], node.output[0]
         values[name] = (
-            sparse_weight(prefix + name, held.sparse_tensor)
+            sparse_weight(scope.prefix + name, held.sparse_tensor)
             if held.HasField("sparse_tensor")
-            else stored_weight(prefix + name, held.t.data_type, held.t.dims)
+            else stored_weight(scope.prefix + name, held.t.data_type, held.t.dims)
         )
     elif default and node.op_type == "If":
-        _inline_branch(walk, node, values, prefix)
-    elif not (fold_weight(node, values, types) or made_at_load(node, values, types)):
-        _add_operator(walk, node, values, types, prefix)
+        _inline_branch(scope, node)
+    elif not (fold_weight(node, values, scope.types) or made_at_load(node, values, scope.types)):
+        _add_operator(scope, node)
 
 
-def _inline_branch(walk: GraphWalk, node: onnx.NodeProto, values: Values, prefix: str) -> None:
+def _inline_branch(scope: _GraphScope, node: onnx.NodeProto) -> None:
     attributes = {a.name: a for a in node.attribute}
     name = node.name or next(o for o in node.output if o)
     branch = attributes[attributes[BRANCH].s.decode()].g
-    inner = values.new_child()
-    _walk_graph(walk, branch, inner, f"{prefix}{name}/")
+    inner = scope.values.new_child()
+    _walk_graph(scope.walk, branch, inner, f"{scope.prefix}{name}/")
     for output, result in zip(node.output, branch.output, strict=True):
         if output:
-            values[output] = inner[result.name]
+            scope.values[output] = inner[result.name]
 
 
 def subgraph_flops(
-    body: onnx.GraphProto, values: Mapping[str, OnnxValue], opsets: Mapping[str, int]
+    body: onnx.GraphProto, values: Mapping[str, Operand], opsets: Mapping[str, int]
 ) -> float:
     """Return the FLOP of one run of a completed subgraph.
 
@@ -204,29 +225,27 @@ def _body_work(walk: GraphWalk, body: onnx.GraphProto, values: Values) -> _Work:
     inner = values.new_child()
     types = {v.name: v.type for v in (*body.input, *body.value_info)}
     for value in body.input:
-        inner[value.name] = OnnxValue(tensor_of(types[value.name], value.name))
+        inner[value.name] = Operand(tensor_of(types[value.name], value.name))
     counting = GraphWalk(GraphBuilder("body"), walk.opsets, walk.notes)
     # Values from outside the body have no producer inside it, so that no edge is drawn to them.
     read = {i for n in body.node for i in (*n.input, *captured_names(n)) if i}
     for name in read & inner.keys():
         inner[name] = replace(inner[name], producer=None)
     _walk_graph(counting, body, inner, "")
-    nodes = [counting.builder.node(i) for i in range(len(counting.builder))]
-    weights: dict[str, Tensor] = {}
-    for name in read & inner.keys():
-        weights.update(inner[name].weights)
+    nodes = counting.builder.nodes
+    weights = weights_of(inner[name] for name in read & inner.keys())
     flops = float(sum(n.flops for n in nodes))
     num_bytes = sum(n.bytes_accessed for n in nodes)
     return _Work(flops, max(0.0, num_bytes - counting.held_reads), weights, counting.held)
 
 
-def _repeated_work(walk: GraphWalk, node: onnx.NodeProto, values: Values) -> _Work:
+def _repeated_work(scope: _GraphScope, node: onnx.NodeProto) -> _Work:
     """Return the work of all trips of a node's bodies; weights that they hold are read once."""
     flops = num_bytes = 0.0
     weights: dict[str, Tensor] = {}
     held: dict[str, float] = {}
     for trips, body in counted_bodies(node):
-        work = _body_work(walk, body, values)
+        work = _body_work(scope.walk, body, scope.values)
         flops += trips * work.flops
         num_bytes += trips * work.num_bytes
         weights.update(work.weights)
@@ -234,77 +253,74 @@ def _repeated_work(walk: GraphWalk, node: onnx.NodeProto, values: Values) -> _Wo
     return _Work(flops, num_bytes, weights, held)
 
 
-def _call(
-    walk: GraphWalk, node: onnx.NodeProto, values: Values, types: Mapping[str, onnx.TypeProto]
-) -> Call:
+def _call(scope: _GraphScope, node: onnx.NodeProto) -> Call:
+    operands = scope.operands(node)
     return Call(
         op=operator_name(node),
-        version=walk.opsets.get(_domain(node.domain), 1),
+        version=scope.walk.opsets.get(_domain(node.domain), 1),
         where=describe(node),
         attributes={
             a.name: onnx.helper.get_attribute_value(a)
             for a in node.attribute
             if a.type != onnx.AttributeProto.TENSOR
         },
-        inputs=tuple(values[i].tensor if i else None for i in node.input),
-        outputs=tuple(tensor_of(types[o], o) if o else None for o in node.output),
-        arrays=tuple(values[i].array if i else None for i in node.input),
+        inputs=tuple(value and value.tensor for value in operands),
+        outputs=tuple(tensor_of(scope.types[o], o) if o else None for o in node.output),
+        arrays=tuple(None if value is None else value.array for value in operands),
         parameters=attribute_arrays(node) if node.domain == ML_DOMAIN else None,
     )
 
 
-def _add_operator(
-    walk: GraphWalk,
-    node: onnx.NodeProto,
-    values: Values,
-    types: Mapping[str, onnx.TypeProto],
-    prefix: str,
-) -> None:
-    call = _call(walk, node, values, types)
+def _add_operator(scope: _GraphScope, node: onnx.NodeProto) -> None:
+    walk, values, call = scope.walk, scope.values, _call(scope, node)
     rule = RULES.get(call.op, BYTES_ONLY)
-    if call.op in GATES and _add_recurrent(walk, node, call, values, prefix):
+    if call.op in RECURRENT and _add_recurrent(scope, node, call):
         return
     operands = {i: p for p, i in reversed(list(enumerate(node.input))) if i}
     viewed = as_view(call, values[node.input[0]] if any(node.input[:1]) else None)
     if viewed and call.op != TRANSPOSITION and _is_set_up(node, values):
         values[node.output[0]] = viewed
         return
-    weights: dict[str, Tensor] = {}
-    for operand, position in operands.items():
-        if position not in rule.settings:
-            weights.update(values[operand].weights)
+    weights = weights_of(values[i] for i, p in operands.items() if p not in rule.settings)
     if call.parameters is not None:
-        weights[f"{prefix}{node.output[0]} (attributes)"] = call.parameters
+        weights[f"{scope.prefix}{node.output[0]} (attributes)"] = call.parameters
     read = set(operands)
     if any(a.name == TRIPS for a in node.attribute):
-        work = _repeated_work(walk, node, values)
+        work = _repeated_work(scope, node)
         weights.update(work.weights)
         read |= {n for n in captured_names(node) if n in values}
         kind, flops = OpKind.CONTROL, work.flops
         num_bytes = work.num_bytes + sum(work.held.values())
-        _hold(walk, work.held)
+        walk.hold(work.held)
     else:
         kind, flops, num_bytes = _price(call, rule)
-        if call.op in GATES:  # too many steps for a node each
+        if call.op in RECURRENT:  # too many steps for a node each
             kind = OpKind.CONTROL
         if call.op in CONSTANTS and all(values[i].producer is None for i in operands):
             kind, flops = OpKind.CONSTANT, 0.0
         if viewed:
             num_bytes = 0.0
-        elif rule.num_bytes is default_bytes:
-            reads = ((i, values[i]) for i in node.input if i)
-            _hold(walk, {i: value.tensor.nbytes for i, value in reads if value.weights})
-    computed_in = type_of_operator(kind, call, [values.get(i) for i in node.input])
-    cost = (kind, flops, num_bytes)
-    number = walk.builder.add_node(_node(walk, node, call, prefix, cost, computed_in, weights))
-    _connect(walk, number, [values[i] for i in sorted(read)])
+        elif rule.num_bytes is None:
+            walk.hold({i: values[i].num_bytes for i in operands if values[i].weights})
+    name = scope.new_name(node)
+    made = operator_node(
+        name,
+        call.op,
+        (kind, flops, num_bytes),
+        call.outputs,
+        weights,
+        source=f"{call.op}({node.name or name}) at {node.doc_string}",
+        geometry=Geometry() if GUESSED in call.attributes else onnx_geometry(call),
+        element_type=type_of_operator(kind, call, scope.operands(node)),
+    )
+    number = add_operator(walk.builder, made, [values[i] for i in sorted(read)])
     for i, output in enumerate(node.output):
         if output:
             tensor = call.outputs[i] or call.result
             values[output] = (
                 replace(viewed, tensor=tensor, producer=number, output=i, weights={}, array=None)
                 if viewed
-                else OnnxValue(tensor, number, i, stored_type=stored_type(call))
+                else Operand(tensor, number, i, stored_type=stored_type(call))
             )
 
 
@@ -313,92 +329,41 @@ def _is_set_up(node: onnx.NodeProto, values: Values) -> bool:
     return all(values[i].producer is None for i in node.input[1:] if i)
 
 
-def _add_recurrent(
-    walk: GraphWalk, node: onnx.NodeProto, call: Call, values: Values, prefix: str
-) -> bool:
+def _add_recurrent(scope: _GraphScope, node: onnx.NodeProto, call: Call) -> bool:
     """Add a recurrent layer step by step; False: that would be too many nodes, or it has none."""
     if GUESSED in call.attributes:
         return False
+    walk, name, sizes = scope.walk, scope.new_name(node), _recurrent_sizes(call)
     _, flops, _ = _price(call, RULES[call.op])
-    name = _unique_name(walk, node, prefix)
-    operands = [values[i] if i else None for i in node.input]
     source = f"{call.op}({node.name or name}) at {node.doc_string}"
-    layer = RecurrentLayer(call, flops, operands, name, source)
-    steps = layer.sizes[0]
+    operands = scope.operands(node)
+    layer = RecurrentLayer(call.op, sizes, call.outputs, flops, operands, name, source)
+    steps = sizes[0]
     if walk.unrolled + layer.unrolled_nodes > UNROLL_NODES or not steps:
         walk.notes.append(f"{call.op} {name!r}: its {steps} steps are folded into one node")
         return False
     walk.unrolled += layer.unrolled_nodes
-    results = iter(add_steps(walk.builder, layer))
-    for output in node.output:
-        if output:
-            values[output] = next(results)
+    results = add_steps(walk.builder, layer)
+    scope.values.update(zip((o for o in node.output if o), results, strict=True))
     return True
 
 
-def _hold(walk: GraphWalk, held: Mapping[str, float]) -> None:
-    """Note weights that one operator reads whole."""
-    walk.held.update(held)
-    walk.held_reads += sum(held.values())
+def _recurrent_sizes(call: Call) -> tuple[int, int, int, int, int, int]:
+    """Return T, B, I, H, G and D of a recurrent operator."""
+    first, second, inputs = call.operand(0).shape
+    steps, batch = (second, first) if call.get("layout", 0) else (first, second)
+    weights = call.operand(2).shape
+    hidden = call.get("hidden_size", 0) or min(weights[1:])
+    return steps, batch, inputs, hidden, RECURRENT[call.op], weights[0]
 
 
-def _price(call: Call, rule: Any) -> tuple[OpKind, float, float]:
+def _price(call: Call, rule: CostRule) -> Price:
     try:
-        return rule.kind, float(rule.flops(call)), float(rule.num_bytes(call))
+        num_bytes = (rule.num_bytes or default_bytes)(call)
+        return rule.kind, float(rule.flops(call)), float(num_bytes)
     except (ArithmeticError, IndexError, ValueError, TypeError, KeyError, ReadError) as error:
         if GUESSED in call.attributes:  # sizes that are guessed need not fit
-            return rule.kind, 0.0, BYTES_ONLY.num_bytes(call)
+            return rule.kind, 0.0, default_bytes(call)
         if isinstance(error, ReadError):
             raise
-        shapes = [t.shape if t is not None else None for t in call.inputs]
-        raise ReadError(
-            f"{call.where}: operand shapes {shapes} do not fit the operator ({error})"
-        ) from error
-
-
-def _node(
-    walk: GraphWalk,
-    node: onnx.NodeProto,
-    call: Call,
-    prefix: str,
-    cost: tuple[OpKind, float, float],
-    computed_in: ElementType,
-    weights: Mapping[str, Tensor],
-) -> Node:
-    name = _unique_name(walk, node, prefix)
-    stored = sum(t.nbytes for t in weights.values())
-    elements = sum(t.size for t in weights.values())
-    return Node(
-        name=name,
-        op_type=call.op,
-        kind=cost[0],
-        flops=cost[1],
-        bytes_accessed=cost[2],
-        output_bytes=float(sum(t.nbytes for t in call.outputs if t is not None)),
-        weight_bytes=float(stored),
-        output_itemsize=call.result.itemsize,
-        weight_itemsize=stored / elements if elements else 0.0,
-        weight_arrays={w: float(t.nbytes) for w, t in weights.items() if t.nbytes > TIE_BYTES},
-        output_shape=call.result.shape,
-        source=f"{call.op}({node.name or name}) at {node.doc_string}",
-        geometry=Geometry() if GUESSED in call.attributes else onnx_geometry(call),
-        element_type=computed_in,
-    )
-
-
-def _unique_name(walk: GraphWalk, node: onnx.NodeProto, prefix: str) -> str:
-    if node.name and (prefix or walk.names[node.name] == 1):
-        first = prefix + node.name
-    else:
-        first = prefix + next(o for o in node.output if o)
-    name = first
-    while name in walk.builder:
-        walk.copies[first] += 1
-        name = f"{first}#{walk.copies[first] + 1}"
-    return name
-
-
-def _connect(walk: GraphWalk, number: int, read: list[OnnxValue]) -> None:
-    for value in read:
-        if value.producer is not None:
-            walk.builder.add_edge(value.producer, number, value.tensor.nbytes, value.output)
+        raise unfitting(call.where, call.inputs, error) from error

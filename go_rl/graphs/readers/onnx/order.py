@@ -39,16 +39,26 @@ def topological_nodes(
     nodes = list(graph.node)
     producer = _producers(graph, nodes, where)
     reads = [{i for i in n.input if i} | captured_names(n) for n in nodes]
-    _check_defined(nodes, reads, producer, known, where)
-    waiting = [0] * len(nodes)
-    readers: dict[int, list[int]] = {}
-    for i, names in enumerate(reads):
-        for p in {producer[n] for n in names if n in producer}:
-            waiting[i] += 1
-            readers.setdefault(p, []).append(i)
-    order = _stable_order(waiting, readers)
+    for node, names in zip(nodes, reads, strict=True):
+        for name in names:
+            if name not in producer and name not in known:
+                raise ReadError(
+                    f"{where}: {describe(node)} reads {name!r}, which nothing defines"
+                    f"{nearest(name, [*producer, *known][:5000])}"
+                )
+    before = [{producer[n] for n in names if n in producer} for names in reads]
+    order = _stable_order(before)
     if len(order) < len(nodes):
-        raise ReadError(f"{where} has a cycle: {_cycle(nodes, reads, producer, set(order))}")
+        done = set(order)
+
+        def stuck_producer(i: int) -> int:
+            return next(
+                producer[n] for n in sorted(reads[i]) if n in producer and producer[n] not in done
+            )
+
+        start = next(i for i in range(len(nodes)) if i not in done)
+        cycle = cycle_text(start, stuck_producer, lambda i: describe(nodes[i]))
+        raise ReadError(f"{where} has a cycle: {cycle}")
     return iter([nodes[i] for i in order])
 
 
@@ -107,24 +117,17 @@ def _producers(graph: onnx.GraphProto, nodes: list[onnx.NodeProto], where: str) 
     return producer
 
 
-def _check_defined(
-    nodes: list[onnx.NodeProto],
-    reads: list[set[str]],
-    producer: dict[str, int],
-    known: Collection[str],
-    where: str,
-) -> None:
-    for node, names in zip(nodes, reads, strict=True):
-        for name in names:
-            if name not in producer and name not in known:
-                raise ReadError(
-                    f"{where}: {describe(node)} reads {name!r}, which nothing defines"
-                    f"{nearest(name, [*producer, *known][:5000])}"
-                )
+def _stable_order(before: list[set[int]]) -> list[int]:
+    """Depth-first over the file: a node follows as soon as its last producer is placed.
 
-
-def _stable_order(waiting: list[int], readers: dict[int, list[int]]) -> list[int]:
-    """Depth-first over the file: a node follows as soon as its last producer is placed."""
+    Args:
+        before: numbers of the producers of each node.
+    """
+    waiting = [len(producers) for producers in before]
+    readers: dict[int, list[int]] = {}
+    for reader, producers in enumerate(before):
+        for producer in producers:
+            readers.setdefault(producer, []).append(reader)
     order: list[int] = []
     done = [False] * len(waiting)
     for start in range(len(waiting)):
@@ -138,15 +141,3 @@ def _stable_order(waiting: list[int], readers: dict[int, list[int]]) -> list[int
                 if waiting[reader] == 0 and reader < start:
                     stack.append(reader)
     return order
-
-
-def _cycle(
-    nodes: list[onnx.NodeProto], reads: list[set[str]], producer: dict[str, int], done: set[int]
-) -> str:
-    def stuck_producer(i: int) -> int:
-        return next(
-            producer[n] for n in sorted(reads[i]) if n in producer and producer[n] not in done
-        )
-
-    start = next(i for i in range(len(nodes)) if i not in done)
-    return cycle_text(start, stuck_producer, lambda i: describe(nodes[i]))

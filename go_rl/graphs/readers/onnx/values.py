@@ -8,10 +8,9 @@ tensor whose axes do not lie in memory in that order.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
-import numpy as np
 import onnx
 
 from go_rl.core.graph.element_type import ElementType
@@ -20,6 +19,7 @@ from go_rl.graphs.readers.arithmetic.closed_forms import Strides, row_strides, v
 from go_rl.graphs.readers.cost import type_computed_in
 from go_rl.graphs.readers.onnx.call import Call, Tensor, typed_tensor
 from go_rl.graphs.readers.onnx.structure import check_size
+from go_rl.graphs.readers.operand import Operand
 from go_rl.graphs.tables import names
 
 
@@ -85,25 +85,6 @@ LAYOUT_OF_WEIGHTS = names(
 """Operators that leave a weight a weight."""
 
 
-@dataclass(frozen=True)
-class OnnxValue:
-    """A tensor during the traversal: its producer, and the weights in it."""
-
-    tensor: Tensor
-    producer: int | None = None
-    """Number of the producing node; None: a weight, or a value from outside a loop's body."""
-    output: int = 0
-    weights: Mapping[str, Tensor] = field(default_factory=dict)
-    """Stored arrays by name, when the value is a weight."""
-    stored_type: ElementType = ElementType.UNKNOWN
-    """Type in which the value arrives where another is made of it on the way: that of quantised
-    activations, which a product reads as they are."""
-    array: np.ndarray | None = None
-    """Array value, when it is a small constant."""
-    strides: Strides = None
-    """Strides of the array in memory, where a transposition changed them."""
-
-
 def tensor_of(kind: onnx.TypeProto, name: str) -> Tensor:
     """Return a static ONNX type as a `Tensor`; a `ReadError` names one of impossible size."""
     shape = static_shape(kind) or ()
@@ -122,7 +103,7 @@ def stored_type(call: Call) -> ElementType:
     return quantised or ElementType.UNKNOWN
 
 
-def type_of_operator(kind: OpKind, call: Call, operands: Sequence[OnnxValue | None]) -> ElementType:
+def type_of_operator(kind: OpKind, call: Call, operands: Sequence[Operand | None]) -> ElementType:
     """Type in which an operator computes: a product of quantised matrices in theirs, although the
     file makes floating-point numbers of them first, because every runtime joins the two."""
     plain = type_computed_in(kind, call.inputs, call.outputs)
@@ -133,7 +114,7 @@ def type_of_operator(kind: OpKind, call: Call, operands: Sequence[OnnxValue | No
     return arriving.pop() if arriving <= QUANTISED and len(arriving) == 1 else plain
 
 
-def _arriving_type(value: OnnxValue) -> ElementType:
+def _arriving_type(value: Operand) -> ElementType:
     """Return the element type in which a value arrives: of weights, that in which they are stored;
     of quantised activations, theirs."""
     if value.weights:  # the array itself; beside it may lie scales
@@ -148,7 +129,7 @@ _SAME = "Identity"
 _DROPOUT = "Dropout"
 
 
-def as_view(call: Call, base: OnnxValue | None) -> OnnxValue | None:
+def as_view(call: Call, base: Operand | None) -> Operand | None:
     """Return the result of an operator as its first operand; None: it computes or copies.
 
     Args:
@@ -172,7 +153,7 @@ def as_view(call: Call, base: OnnxValue | None) -> OnnxValue | None:
     return None if strides is None else replace(viewed, strides=strides)
 
 
-def _transposed(call: Call, base: OnnxValue) -> Strides:
+def _transposed(call: Call, base: Operand) -> Strides:
     rank = len(base.tensor.shape)
     order = call.get("perm", None) or range(rank - 1, -1, -1)
     if sorted(order) != list(range(rank)):  # of a guessed shape

@@ -15,9 +15,10 @@ from go_rl.graphs.readers.onnx.call import Tensor, itemsize, typed_tensor
 from go_rl.graphs.readers.onnx.costs.operators import BYTES_ONLY, CONSTANTS, RULES
 from go_rl.graphs.readers.onnx.fold import FILLED, small_value
 from go_rl.graphs.readers.onnx.structure import DEFAULT_DOMAINS
-from go_rl.graphs.readers.onnx.values import LAYOUT_OF_WEIGHTS, OnnxValue, tensor_of
+from go_rl.graphs.readers.onnx.values import LAYOUT_OF_WEIGHTS, tensor_of
+from go_rl.graphs.readers.operand import Operand
 
-Values = ChainMap[str, OnnxValue]
+Values = ChainMap[str, Operand]
 _MADE_AT_LOAD = (OpKind.ELEMENTWISE, OpKind.MOVEMENT, OpKind.REDUCTION)
 """Kinds of operators that are computed once where they read stored arrays alone."""
 
@@ -27,13 +28,13 @@ def operator_name(node: onnx.NodeProto) -> str:
     return node.op_type if node.domain in DEFAULT_DOMAINS else f"{node.domain}.{node.op_type}"
 
 
-def stored_weight(name: str, element: int, dims: Any) -> OnnxValue:
+def stored_weight(name: str, element: int, dims: Any) -> Operand:
     """A stored array."""
     tensor = typed_tensor(tuple(dims), element)
-    return OnnxValue(tensor, weights={name: tensor})
+    return Operand(tensor, weights={name: tensor})
 
 
-def sparse_weight(name: str, sparse: onnx.SparseTensorProto) -> OnnxValue:
+def sparse_weight(name: str, sparse: onnx.SparseTensorProto) -> Operand:
     """A sparse array: dense by its shape, stored as its values and their indices.
 
     Indices are one number a value, or one for each dimension: 64 bits each.
@@ -42,7 +43,7 @@ def sparse_weight(name: str, sparse: onnx.SparseTensorProto) -> OnnxValue:
     indices = 8.0 * prod(sparse.indices.dims) / count if count else 0.0
     kept = Tensor(tuple(data.dims), itemsize(data.data_type) + indices)
     dense = typed_tensor(tuple(sparse.dims), data.data_type)
-    return OnnxValue(dense, weights={name: kept})
+    return Operand(dense, weights={name: kept})
 
 
 def define_weights(graph: onnx.GraphProto, values: Values, prefix: str) -> None:
@@ -69,7 +70,7 @@ def fold_weight(node: onnx.NodeProto, values: Values, types: Mapping[str, onnx.T
     stored = [values[i] for p, i in enumerate(node.input) if i and p not in settings]
     weights = {name: t for v in stored for name, t in v.weights.items()}
     result = node.output[0]
-    values[result] = OnnxValue(tensor_of(types[result], result), weights=weights)
+    values[result] = Operand(tensor_of(types[result], result), weights=weights)
     return True
 
 
@@ -91,5 +92,5 @@ def made_at_load(node: onnx.NodeProto, values: Values, types: Mapping[str, onnx.
     stored = {name: tensor for v in operands for name, tensor in v.weights.items()}
     if sum(t.size for t in results.values()) > sum(t.size for t in stored.values()):
         return False
-    values.update({output: OnnxValue(t, weights=stored) for output, t in results.items()})
+    values.update({output: Operand(t, weights=stored) for output, t in results.items()})
     return True

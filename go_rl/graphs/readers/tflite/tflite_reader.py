@@ -7,15 +7,21 @@ precision or layout is still that weight. Sizes are those in the file.
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from go_rl.core import OpGraph, OpKind, ReadError
 from go_rl.graphs.readers.cost import Tensor, type_computed_in
 from go_rl.graphs.readers.file_errors import naming
-from go_rl.graphs.readers.graph_builder import TIE_BYTES, GraphBuilder, Node
+from go_rl.graphs.readers.graph_builder import GraphBuilder
 from go_rl.graphs.readers.model_options import Unknown, unpriced
+from go_rl.graphs.readers.operand import (
+    Operand,
+    add_input,
+    add_operator,
+    operator_node,
+    weights_of,
+)
 from go_rl.graphs.readers.tflite.operators import RULES
 from go_rl.graphs.readers.tflite.tflite_file import (
     DAMAGED,
@@ -30,17 +36,6 @@ from go_rl.graphs.tables import names
 FORMAT = "tflite"
 LAYOUT_OF_WEIGHTS = names("CAST DENSIFY DEQUANTIZE EXPAND_DIMS QUANTIZE RESHAPE SQUEEZE TRANSPOSE")
 """Operators that leave a weight a weight."""
-
-
-@dataclass(frozen=True)
-class _Value:
-    """A tensor while operators are walked."""
-
-    type: Tensor
-    producer: int | None = None
-    output: int = 0
-    weights: tuple[tuple[int, float], ...] = ()
-    """Buffers and their bytes, of a value that is stored."""
 
 
 def read_tflite(path: str | Path, unknown: Unknown = "error") -> OpGraph:
@@ -78,7 +73,7 @@ class _TfliteWalk:
     def __init__(self, model: TfliteModel, builder: GraphBuilder) -> None:
         self.model = model
         self.builder = builder
-        self.values: dict[int, _Value] = {}
+        self.values: dict[int, Operand] = {}
         self.taken: Counter[str] = Counter()
 
     def run(self) -> None:
@@ -92,29 +87,21 @@ class _TfliteWalk:
         for number in self.model.outputs:
             with reading_part("outputs"):
                 producer = self._value(number).producer
-            if producer is not None:
-                node = replace(self.builder.node(producer), is_output=True)
-                self.builder.replace_node(producer, node)
+            self.builder.mark_output(producer)
 
     def _add_input(self, number: int) -> None:
         tensor = self.model.tensors[number]
-        node = self.builder.add_node(
-            Node(
-                self._name(tensor.name), "Input", OpKind.INPUT, output_bytes=tensor.type.nbytes,
-                output_itemsize=tensor.type.itemsize, output_shape=tensor.type.shape,
-                element_type=tensor.type.type, source=f"tensor {number}",
-            )
-        )  # fmt: skip
-        self.values[number] = _Value(tensor.type, node)
+        name, source = self._name(tensor.name), f"tensor {number}"
+        self.values[number] = add_input(self.builder, name, tensor.type, source, "Input")
 
-    def _value(self, number: int) -> _Value:
+    def _value(self, number: int) -> Operand:
         """A stored tensor, one that an operator made, or the state of a variable."""
         if not 0 <= number < len(self.model.tensors):
             raise ValueError(f"tensor {number} is not among the {len(self.model.tensors)}")
         if number not in self.values:
             tensor = self.model.tensors[number]
-            weights = ((tensor.buffer, tensor.type.nbytes),) if tensor.stored else ()
-            self.values[number] = _Value(tensor.type, weights=weights)
+            weights = {f"buffer {tensor.buffer}": tensor.type} if tensor.stored else {}
+            self.values[number] = Operand(tensor.type, weights=weights)
         return self.values[number]
 
     def _add_operator(self, op: TfliteOperator, place: int) -> None:
@@ -124,36 +111,32 @@ class _TfliteWalk:
         if not results:
             return
         if op.name in LAYOUT_OF_WEIGHTS and given and all(value.weights for value in given):
-            self.values[op.outputs[0]] = _Value(results[0], weights=given[0].weights)
+            self.values[op.outputs[0]] = Operand(results[0], weights=given[0].weights)
             return
         kind, flops = self._price(op, operands, results[0], place)
-        held = {number: size for value in given for number, size in value.weights}
+        moved = sum(v.num_bytes for v in given) + sum(t.nbytes for t in results)
         title = self.model.tensors[op.outputs[0]].name
-        node = self.builder.add_node(
-            Node(
-                self._name(title), op.name, kind, flops=flops,
-                bytes_accessed=sum(v.type.nbytes for v in given) + sum(t.nbytes for t in results),
-                output_bytes=sum(t.nbytes for t in results), weight_bytes=float(sum(held.values())),
-                output_itemsize=results[0].itemsize, output_shape=results[0].shape,
-                weight_itemsize=max((v.type.itemsize for v in given if v.weights), default=0.0),
-                element_type=type_computed_in(kind, [v.type for v in given], results),
-                weight_arrays={f"buffer {n}": s for n, s in held.items() if s > TIE_BYTES},
-                source=f"{op.name}({title}) at operators[{place}]",
-            )
-        )  # fmt: skip
-        for value in given:
-            if value.producer is not None:
-                self.builder.add_edge(value.producer, node, value.type.nbytes, value.output)
-        for output, number in enumerate(i for i in op.outputs if i >= 0):
-            self.values[number] = _Value(results[output], node, output)
+        node = operator_node(
+            self._name(title),
+            op.name,
+            (kind, flops, moved),
+            results,
+            weights_of(given),
+            weight_itemsize=max((v.tensor.itemsize for v in given if v.weights), default=0.0),
+            element_type=type_computed_in(kind, [v.tensor for v in given], results),
+            source=f"{op.name}({title}) at operators[{place}]",
+        )
+        number = add_operator(self.builder, node, given)
+        for output, made in enumerate(i for i in op.outputs if i >= 0):
+            self.values[made] = Operand(results[output], number, output)
 
     def _price(
-        self, op: TfliteOperator, operands: list[_Value | None], result: Tensor, place: int
+        self, op: TfliteOperator, operands: list[Operand | None], result: Tensor, place: int
     ) -> tuple[OpKind, float]:
         if op.name not in RULES:
             return OpKind.OTHER, 0.0
         kind, formula = RULES[op.name]
-        types: list[Any] = [None if value is None else value.type for value in operands]
+        types: list[Any] = [value and value.tensor for value in operands]
         try:
             return kind, float(formula(types, result, op.options))
         except (*DAMAGED, ReadError) as error:

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from go_rl.core.errors import ReadError
-from go_rl.core.graph.op_kind import OpKind
 from go_rl.graphs.readers.cost import Tensor
-from go_rl.graphs.tables import by_name
+from go_rl.graphs.readers.cost_rules import Formula, Operator
 
 
 @dataclass(frozen=True)
-class TorchCall:
+class TorchCall(Operator):
     """One operator."""
 
     op: str
@@ -32,7 +31,7 @@ class TorchCall:
         found = self.arguments.get(name)
         return default if found is None else found
 
-    def tensor(self, *names: str) -> Tensor:
+    def operand(self, *names: str) -> Tensor:
         """Return the first tensor of these names; without names the first operand that is one.
 
         Raises:
@@ -75,53 +74,6 @@ def tensors_in(value: Any) -> Iterator[Tensor]:
             yield from tensors_in(each)
 
 
-Formula = Callable[[TorchCall], float]
-
-
-def per_element(count: float | int) -> Formula:
-    """``count`` FLOP an element of the first result."""
-    return lambda call: float(count * call.result.size)
-
-
-def per_input(count: float | int, *names: str) -> Formula:
-    """``count`` FLOP an element of the first operand, or of the one of these names."""
-    return lambda call: float(count * call.tensor(*names).size)
-
-
 def per_tensor(count: float | int) -> Formula:
     """``count`` FLOP an element of all tensors in a list."""
     return lambda call: float(count * sum(t.size for t in call.tensor_list("self")))
-
-
-def no_flops(call: TorchCall) -> float:
-    """Layout and transcendentals."""
-    return 0.0
-
-
-@dataclass(frozen=True)
-class TorchRule:
-    """Cost of one operator."""
-
-    kind: OpKind
-    flops: Formula
-    num_bytes: Formula | None = None
-    """Bytes read and written; None: those of all operands and results."""
-
-
-Costs = Formula | tuple[Formula, Formula]
-"""FLOP, or FLOP and bytes where those are not of all operands and results."""
-
-
-def torch_rules(prefix: str, table: Mapping[OpKind, Mapping[str, Costs]]) -> dict[str, TorchRule]:
-    """Return the rules of a table whose rows name several operators, by operator.
-
-    Args:
-        prefix: put before each operator's name, such as ``aten.``.
-        table: costs by names (see `by_name`), by kind.
-    """
-    rules = {}
-    for kind, rows in table.items():
-        for op, costs in by_name(rows).items():
-            flops, num_bytes = costs if isinstance(costs, tuple) else (costs, None)
-            rules[prefix + op] = TorchRule(kind, flops, num_bytes)
-    return rules

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from math import prod
 
-from go_rl.core.graph.geometry import Geometry
+from go_rl.core.graph.geometry import Geometry, window_geometry
 from go_rl.graphs.readers.torch.call import TorchCall
 from go_rl.graphs.readers.torch.costs.products import paddings, spread
 from go_rl.graphs.tables import by_name
@@ -21,31 +20,24 @@ def torch_geometry(call: TorchCall) -> Geometry:
 
 
 def _convolution(call: TorchCall) -> Geometry:
-    kernel = call.tensor("weight").shape[2:]
+    kernel = call.operand("weight").shape[2:]
     rank = len(kernel)
+    strides = spread(call.get("stride", 1), rank, 1)
+    dilations = spread(call.get("dilation", 1), rank, 1)
+    padding = 2.0 * sum(max(0, pad) for pad in paddings(call, kernel, dilations))
     transposed = "transpose" in call.op or bool(call.get("transposed", False))
-    stride = float(prod(spread(call.get("stride", 1), rank, 1)))
-    dilation = spread(call.get("dilation", 1), rank, 1)
-    return Geometry(
-        window=float(prod(kernel)),
-        stride=1.0 if transposed else stride,
-        padding=2.0 * sum(max(0, pad) for pad in paddings(call, kernel, dilation)),
-        window_dilation=float(prod(dilation)),
-        input_dilation=stride if transposed else 1.0,
-        groups=float(max(1, call.get("groups", 1))),
-    )
+    by_side = ((), strides) if transposed else (strides, ())
+    groups = max(1, call.get("groups", 1))
+    return window_geometry(kernel, by_side[0], padding, dilations, by_side[1], groups)
 
 
 def _pool(rank: int) -> Rule:
     def rule(call: TorchCall) -> Geometry:
         kernel = spread(call.get("kernel_size", 1), rank, 1)
-        return Geometry(
-            window=float(prod(kernel)),
-            stride=float(prod(spread(call.get("stride", None) or kernel, rank, 1))),
-            padding=2.0 * sum(spread(call.get("padding", 0), rank, 0)),
-            window_dilation=float(prod(spread(call.get("dilation", 1), rank, 1))),
-            minor=float(kernel[-1] > 1),
-        )
+        strides = spread(call.get("stride", None) or kernel, rank, 1)
+        padding = 2.0 * sum(spread(call.get("padding", 0), rank, 0))
+        dilations = spread(call.get("dilation", 1), rank, 1)
+        return window_geometry(kernel, strides, padding, dilations, minor=kernel[-1] > 1)
 
     return rule
 
@@ -54,7 +46,7 @@ def _along(default: int) -> Rule:
     """Operators along one axis, or several: whether the last is among them."""
 
     def rule(call: TorchCall) -> Geometry:
-        rank = len(call.tensor().shape)
+        rank = len(call.operand().shape)
         found = call.get("dim", default)
         axes = found if isinstance(found, list) else [found]
         last = any(isinstance(a, int) and rank and a % rank == rank - 1 for a in axes)
@@ -65,7 +57,7 @@ def _along(default: int) -> Rule:
 
 def _resized(call: TorchCall) -> Geometry:
     """Whether the result differs in the last dimension."""
-    return Geometry(minor=float(call.tensor().shape[-1:] != call.result.shape[-1:]))
+    return Geometry(minor=float(call.operand().shape[-1:] != call.result.shape[-1:]))
 
 
 _RULES: dict[str, Rule] = by_name(

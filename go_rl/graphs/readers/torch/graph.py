@@ -15,7 +15,6 @@ Rules stated once:
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 from math import prod
 from typing import Any
@@ -24,9 +23,16 @@ from go_rl.core.errors import ReadError
 from go_rl.core.graph.micro_batch import micro_batch_of, micro_batch_scope, without_micro_batch
 from go_rl.core.graph.op_kind import OpKind
 from go_rl.graphs.readers.arithmetic.closed_forms import Strides, row_strides
-from go_rl.graphs.readers.cost import Tensor, type_computed_in
-from go_rl.graphs.readers.graph_builder import TIE_BYTES, Node
-from go_rl.graphs.readers.torch.call import TorchCall, TorchRule, tensors_in
+from go_rl.graphs.readers.cost import type_computed_in
+from go_rl.graphs.readers.cost_rules import CostRule, unfitting
+from go_rl.graphs.readers.operand import (
+    Operand,
+    Price,
+    add_operator,
+    operator_node,
+    weights_of,
+)
+from go_rl.graphs.readers.torch.call import TorchCall
 from go_rl.graphs.readers.torch.costs.movement import (
     COLLECTIVE_DOMAINS,
     CONSTANTS,
@@ -40,16 +46,12 @@ from go_rl.graphs.readers.torch.geometry import torch_geometry
 from go_rl.graphs.readers.torch.program.schema import Ref, TorchNode
 from go_rl.graphs.readers.torch.scope import (
     ProgramScope,
-    TorchValue,
     TorchWalk,
     is_in_place,
     module_path,
-    operand,
     operator_of,
     refs_in,
     source_text,
-    strides_of,
-    typed,
     values_in,
 )
 
@@ -69,7 +71,7 @@ SILENT_DOMAINS = ("_operator", "builtins", "math", "torch")
 """Modules of functions on single numbers and of `vmap`'s nesting."""
 
 
-def walk_graph(walk: TorchWalk, scope: ProgramScope) -> None:
+def walk_graph(scope: ProgramScope) -> None:
     """Add the operators of a graph whose inputs have values.
 
     Raises:
@@ -78,63 +80,43 @@ def walk_graph(walk: TorchWalk, scope: ProgramScope) -> None:
     from go_rl.graphs.readers.torch.higher_order import SPECIAL
 
     for node in scope.graph.nodes:
-        handler = SPECIAL.get(operator_of(node.target)[0])
-        if handler is not None:
-            handler(walk, scope, node)
-        else:
-            _walk_node(walk, scope, node)
+        SPECIAL.get(operator_of(node.target)[0], _walk_node)(scope, node)
 
 
 def _as_types(value: Any) -> Any:
-    if isinstance(value, TorchValue):
+    if isinstance(value, Operand):
         return value.tensor
     return [_as_types(each) for each in value] if isinstance(value, list) else value
 
 
-def _walk_node(walk: TorchWalk, scope: ProgramScope, node: TorchNode) -> None:
+def _walk_node(scope: ProgramScope, node: TorchNode) -> None:
     op, overload = operator_of(node.target)
     domain, _, name = op.partition(".")
-    is_alias = op.endswith(ALIASES)
+    walk, is_alias = scope.walk, op.endswith(ALIASES)
     if op.endswith(NESTING):
         _nest(walk, op, node)
     if (domain == "aten" and name in SILENT) or (domain in SILENT_DOMAINS and not is_alias):
         return
-    operands = {a.name or str(i): operand(walk, scope, a.value, node)
-                for i, a in enumerate(node.inputs)}  # fmt: skip
+    operands = {a.name or str(i): scope.operand(a.value, node) for i, a in enumerate(node.inputs)}
     made = list(refs_in(node.outputs))
     if twice := [ref.name for ref in made if ref.name in scope.values]:
-        raise ReadError(
-            f"{walk.where}: node {node.name!r} makes {twice[0]!r}, which is there before it"
-        )
-    call = TorchCall(
-        op, overload, f"{walk.where}: node {node.name!r} ({op})",
-        {key: _as_types(value) for key, value in operands.items()},
-        tuple(typed(walk, scope, ref) for ref in made),
-    )  # fmt: skip
+        raise ReadError(f"{scope.place(node)} makes {twice[0]!r}, which is there before it")
+    arguments = {key: _as_types(value) for key, value in operands.items()}
+    where = f"{scope.place(node)} ({op})"
+    call = TorchCall(op, overload, where, arguments, scope.result_types(node))
     read = [] if name in LIKE else list(values_in(list(operands.values())))
-    strides = strides_of(walk, scope, made[0]) if made else None
+    strides = scope.strides(made[0]) if made else None
     is_view = bool(read and made) and not _converts(scope, node, made)
     if is_view and (
         _is_alias(call, read[0], strides) or _is_idle_clone(scope, call, read, strides)
     ):
         for ref in made:
-            scope.values[ref.name] = _view(walk, scope, ref, read[0])
+            scope.values[ref.name] = _view(scope, ref, read[0])
         return
     if domain in COLLECTIVE_DOMAINS and SHARDED not in walk.notes:
         walk.notes.append(SHARDED)
-    number = _add_operator(walk, scope, node, call, read)
-    bind_results(walk, scope, made, call.results, number)
+    add_node(scope, node, read, _priced(walk, call, read), call)
     _rebind(scope, node, made)
-
-
-def bind_results(
-    walk: TorchWalk, scope: ProgramScope, made: list[Ref], types: tuple[Tensor, ...], number: int
-) -> None:
-    """Give the results of a node their names."""
-    for position, (ref, tensor) in enumerate(zip(made, types, strict=True)):
-        scope.values[ref.name] = TorchValue(
-            tensor, tensor.nbytes, number, position, strides=strides_of(walk, scope, ref)
-        )
 
 
 def _nest(walk: TorchWalk, op: str, node: TorchNode) -> None:
@@ -156,7 +138,7 @@ def _converts(scope: ProgramScope, node: TorchNode, made: list[Ref]) -> bool:
     return changes and first in scope.values and not scope.values[first].weights
 
 
-def _is_alias(call: TorchCall, first: TorchValue, strides: Strides) -> bool:
+def _is_alias(call: TorchCall, first: Operand, strides: Strides) -> bool:
     """Whether the results are the first operand: views, and of weights also parts and casts."""
     domain, _, name = call.op.partition(".")
     if call.op.endswith(ALIASES) or is_whole_view(call, first.strides, strides):
@@ -167,7 +149,7 @@ def _is_alias(call: TorchCall, first: TorchValue, strides: Strides) -> bool:
 
 
 def _is_idle_clone(
-    scope: ProgramScope, call: TorchCall, read: list[TorchValue], strides: Strides
+    scope: ProgramScope, call: TorchCall, read: list[Operand], strides: Strides
 ) -> bool:
     """Whether a copy is its operand: it lies in memory alike, and the program writes into none."""
     if call.op != CLONE or scope.writes or strides is None:
@@ -177,11 +159,11 @@ def _is_idle_clone(
     return all(a == b for a, b, size in zip(given, strides, shape, strict=True) if size > 1)
 
 
-def _view(walk: TorchWalk, scope: ProgramScope, ref: Ref, base: TorchValue) -> TorchValue:
+def _view(scope: ProgramScope, ref: Ref, base: Operand) -> Operand:
     """Price a view: the same array by another shape, so that no more of it is sent."""
-    tensor = typed(walk, scope, ref)
+    tensor = scope.typed(ref)
     sent = tensor.nbytes if base.weights else min(base.num_bytes, tensor.nbytes)
-    return replace(base, tensor=tensor, num_bytes=sent, strides=strides_of(walk, scope, ref))
+    return replace(base, tensor=tensor, sent_bytes=sent, strides=scope.strides(ref))
 
 
 def _rebind(scope: ProgramScope, node: TorchNode, made: list[Ref]) -> None:
@@ -191,88 +173,65 @@ def _rebind(scope: ProgramScope, node: TorchNode, made: list[Ref]) -> None:
         scope.values[written.name] = scope.values[made[0].name]
 
 
-def weights_of(read: list[TorchValue]) -> dict[str, Tensor]:
-    """Return the stored arrays that operands are views of."""
-    return {name: tensor for value in read for name, tensor in value.weights.items()}
-
-
-def _add_operator(
-    walk: TorchWalk, scope: ProgramScope, node: TorchNode, call: TorchCall, read: list[TorchValue]
-) -> int:
+def _priced(walk: TorchWalk, call: TorchCall, read: list[Operand]) -> Price:
     rule = RULES.get(call.op)
     name = call.op.partition(".")[2]
     if rule is None and call.op.startswith("aten.") and name in PARTIAL_VIEWS:
-        kind, flops, num_bytes = OpKind.MOVEMENT, 0.0, 0.0
-    else:
-        if rule is None:
-            walk.unknown[call.op] += 1
-        kind, flops, num_bytes = _price(call, rule or BYTES_ONLY, read)
-        is_fed = all(value.producer is None for value in read)
-        if name in CONSTANTS and is_fed:
-            kind, flops, num_bytes = OpKind.CONSTANT, 0.0, 0.0
-    return add_node(walk, scope, node, read, call.results, (kind, flops, num_bytes), call)
+        return OpKind.MOVEMENT, 0.0, 0.0
+    if rule is None:
+        walk.unknown[call.op] += 1
+    price = _price(call, rule or BYTES_ONLY, read)
+    is_fed = all(value.producer is None for value in read)
+    return (OpKind.CONSTANT, 0.0, 0.0) if name in CONSTANTS and is_fed else price
 
 
-def _price(call: TorchCall, rule: TorchRule, read: list[TorchValue]) -> tuple[OpKind, float, float]:
+def _price(call: TorchCall, rule: CostRule, read: list[Operand]) -> Price:
     try:
         moved = sum(v.num_bytes for v in read) + sum(t.nbytes for t in call.results)
         num_bytes = moved if rule.num_bytes is None else rule.num_bytes(call)
         return rule.kind, max(0.0, float(rule.flops(call))), float(num_bytes)
     except (ArithmeticError, IndexError, ValueError, TypeError, KeyError) as error:
-        shapes = [t.shape for t in tensors_in(list(call.arguments.values()))]
-        raise ReadError(
-            f"{call.where}: operand shapes {shapes} do not fit the operator ({error})"
-        ) from error
+        raise unfitting(call.where, call.tensors, error) from error
 
 
 def add_node(
-    walk: TorchWalk,
     scope: ProgramScope,
     node: TorchNode,
-    read: list[TorchValue],
-    results: tuple[Tensor, ...],
-    cost: tuple[OpKind, float, float],
+    read: list[Operand],
+    price: Price,
     call: TorchCall | None = None,
-    weights: Mapping[str, Tensor] | None = None,
 ) -> int:
-    """Add the node of an operator, with edges from what it reads; return its number."""
-    held = weights_of(read) if weights is None else weights
-    stored = sum(t.nbytes for t in held.values())
-    elements = sum(t.size for t in held.values())
-    first = results[0] if results else Tensor((), 0.0)
-    repeated = prod(walk.lanes)
-    number = walk.builder.add_node(
-        Node(
-            name=unique_name(walk, scope, node),
-            op_type=operator_of(node.target)[0],
-            kind=cost[0],
-            flops=cost[1] * repeated,
-            bytes_accessed=cost[2] * repeated,
-            output_bytes=float(sum(t.nbytes for t in results)) * repeated,
-            weight_bytes=float(stored),
-            output_itemsize=first.itemsize,
-            weight_itemsize=stored / elements if elements else 0.0,
-            weight_arrays={w: float(t.nbytes) for w, t in held.items() if t.nbytes > TIE_BYTES},
-            output_shape=first.shape,
-            source=source_text(node.metadata),
-            geometry=torch_geometry(call) if call else None,
-            element_type=type_computed_in(cost[0], [v.tensor for v in read], results),
-        )
+    """Add the node of an operator, with edges from what it reads, and name its results; return its
+    number."""
+    results = call.results if call else scope.result_types(node)
+    kind, *work = price
+    repeated = prod(scope.walk.lanes)
+    made = operator_node(
+        unique_name(scope, node),
+        operator_of(node.target)[0],
+        (kind, work[0] * repeated, work[1] * repeated),
+        results,
+        weights_of(read),
+        output_bytes=float(sum(t.nbytes for t in results)) * repeated,
+        source=source_text(node.metadata),
+        geometry=torch_geometry(call) if call else None,
+        element_type=type_computed_in(kind, [v.tensor for v in read], results),
     )
-    for value in read:
-        if value.producer is not None and value.producer != number:
-            walk.builder.add_edge(value.producer, number, value.num_bytes, value.output)
+    number = add_operator(scope.walk.builder, made, read)
+    for position, (ref, tensor) in enumerate(zip(refs_in(node.outputs), results, strict=True)):
+        strides = scope.strides(ref)
+        scope.values[ref.name] = Operand(tensor, number, position, strides=strides)
     return number
 
 
-def unique_name(walk: TorchWalk, scope: ProgramScope, node: TorchNode) -> str:
+def unique_name(scope: ProgramScope, node: TorchNode) -> str:
     """Return a new name for a node: its module's path, then its own."""
     path, ending = without_micro_batch(module_path(node.metadata))
     repeated = f"_{micro_batch_scope(micro_batch_of(ending))}"
     own = scope.prefix + node.name.removesuffix(repeated)
     first = f"{path}/{own}" if path else own
     name, copy = f"{first}{ending}", 1
-    while name in walk.builder:
+    while name in scope.walk.builder:
         copy += 1
         name = f"{first}#{copy}{ending}"
     return name

@@ -10,188 +10,165 @@ from go_rl.core.graph.op_kind import OpKind
 from go_rl.graphs.readers import decompositions as dense
 from go_rl.graphs.readers.cost import Tensor
 from go_rl.graphs.readers.graph_builder import GraphBuilder
+from go_rl.graphs.readers.operand import Operand, weights_of
 from go_rl.graphs.readers.torch.costs.attention import BACKWARD_FLOPS
-from go_rl.graphs.readers.torch.graph import add_node, bind_results, walk_graph, weights_of
+from go_rl.graphs.readers.torch.graph import add_node, walk_graph
 from go_rl.graphs.readers.torch.program.schema import Argument, TorchGraph, TorchNode
 from go_rl.graphs.readers.torch.recurrent import RECURRENT, add_recurrent
 from go_rl.graphs.readers.torch.scope import (
     OPERATORS,
     ProgramScope,
-    TorchValue,
-    TorchWalk,
-    operand,
     operator_of,
     refs_in,
-    typed,
     values_in,
 )
+from go_rl.graphs.readers.torch.sizes import subgraphs
 from go_rl.graphs.tables import by_name
 
-Handler = Callable[[TorchWalk, ProgramScope, TorchNode], None]
+Handler = Callable[[ProgramScope, TorchNode], None]
 Body = tuple[float, float, dict[str, Tensor]]
 """FLOP and bytes of one run of a body, and the stored arrays that it reads."""
 
 
-def graphs_of(walk: TorchWalk, node: TorchNode, count: int) -> list[TorchGraph]:
+def graphs_of(scope: ProgramScope, node: TorchNode, count: int) -> list[TorchGraph]:
     """Return the graphs among an operator's operands; a `ReadError` where some are missing."""
-    found = [a.value for a in node.inputs if isinstance(a.value, TorchGraph)]
+    found = list(subgraphs(node.inputs))
     if len(found) < count:
         raise ReadError(
-            f"{walk.where}: node {node.name!r} ({node.target}) must hold {count} graphs, not "
-            f"{len(found)}"
+            f"{scope.place(node)} ({node.target}) must hold {count} graphs, not {len(found)}"
         )
     return found
 
 
-def tensors_after(walk: TorchWalk, scope: ProgramScope, node: TorchNode) -> list[TorchValue]:
+def tensors_after(scope: ProgramScope, node: TorchNode) -> list[Operand]:
     """Return the tensors that an operator hands to its graph: those after the last graph."""
-    last = max(
-        (i for i, a in enumerate(node.inputs) if isinstance(a.value, TorchGraph)), default=-1
-    )
-    given = [operand(walk, scope, a.value, node) for a in node.inputs[last + 1 :]]
-    return list(values_in(given))
+    graphs = [i for i, a in enumerate(node.inputs) if isinstance(a.value, TorchGraph)]
+    return scope.read(node, max(graphs, default=-1) + 1)
 
 
-def _inner(walk: TorchWalk, node: TorchNode, graph: TorchGraph, given: list[TorchValue]) -> dict:
-    """Values of a graph's inputs: its tensors in the order in which they are given."""
+def _inner(
+    scope: ProgramScope, node: TorchNode, graph: TorchGraph, given: list[Operand]
+) -> ProgramScope:
+    """Scope of a graph whose inputs are its tensors in the order in which they are given."""
     wanted = list(refs_in(graph.inputs))
     if len(wanted) > len(given):
         raise ReadError(
-            f"{walk.where}: graph {graph.name!r} of node {node.name!r} reads {len(wanted)} tensors "
-            f"and is given {len(given)}"
+            f"{scope.walk.where}: graph {graph.name!r} of node {node.name!r} reads {len(wanted)} "
+            f"tensors and is given {len(given)}"
         )
-    return {ref.name: value for ref, value in zip(wanted, given, strict=False)}
+    values = {ref.name: value for ref, value in zip(wanted, given, strict=False)}
+    return ProgramScope(scope.walk, graph, values, f"{scope.prefix}{node.name}/")
 
 
-def _inline(
-    walk: TorchWalk,
-    scope: ProgramScope,
-    node: TorchNode,
-    graph: TorchGraph,
-    given: list[TorchValue],
-) -> None:
+def _inline(scope: ProgramScope, node: TorchNode, graph: TorchGraph, given: list[Operand]) -> None:
     """Add a graph's operators in the place of its node."""
-    inner = ProgramScope(graph, _inner(walk, node, graph, given), f"{scope.prefix}{node.name}/")
-    walk_graph(walk, inner)
-    results = list(refs_in(graph.outputs))
-    for made, result in zip(refs_in(node.outputs), results, strict=False):
+    inner = _inner(scope, node, graph, given)
+    walk_graph(inner)
+    for made, result in zip(refs_in(node.outputs), refs_in(graph.outputs), strict=False):
         if result.name not in inner.values:
             raise ReadError(
-                f"{walk.where}: graph {graph.name!r} of node {node.name!r} returns "
+                f"{scope.walk.where}: graph {graph.name!r} of node {node.name!r} returns "
                 f"{result.name!r}, which none of its nodes makes"
             )
         scope.values[made.name] = inner.values[result.name]
 
 
-def _region(walk: TorchWalk, scope: ProgramScope, node: TorchNode) -> None:
+def _region(scope: ProgramScope, node: TorchNode) -> None:
     """A region under one setting (no gradients, automatic precision, recomputed in the backward
-    pass) is its graph."""
-    graph = graphs_of(walk, node, 1)[0]
-    _inline(walk, scope, node, graph, tensors_after(walk, scope, node))
+    pass) is its graph; an autograd function is its forward graph, the first, for its backward graph
+    is traced where it runs."""
+    _inline(scope, node, graphs_of(scope, node, 1)[0], tensors_after(scope, node))
 
 
-def _autograd(walk: TorchWalk, scope: ProgramScope, node: TorchNode) -> None:
-    """An autograd function is its forward graph, the first; its backward graph is traced where it
-    runs."""
-    graph = graphs_of(walk, node, 1)[0]
-    _inline(walk, scope, node, graph, tensors_after(walk, scope, node))
-
-
-def work_of(walk: TorchWalk, node: TorchNode, graph: TorchGraph, given: list[TorchValue]) -> Body:
+def work_of(scope: ProgramScope, node: TorchNode, graph: TorchGraph, given: list[Operand]) -> Body:
     """Return the work of one run of a graph, none of whose nodes is added."""
-    counting = replace(walk, builder=GraphBuilder("body"))
     # Values from outside the body have no producer inside it, so that no edge is drawn to them.
     outside = [replace(value, producer=None) for value in given]
-    inner = ProgramScope(graph, _inner(walk, node, graph, outside), "")
-    walk_graph(counting, inner)
-    nodes = [counting.builder.node(i) for i in range(len(counting.builder))]
-    weights = {w: t for value in outside for w, t in value.weights.items()}
-    return sum(n.flops for n in nodes), sum(n.bytes_accessed for n in nodes), weights
+    counting = replace(scope.walk, builder=GraphBuilder("body"))
+    inner = replace(_inner(scope, node, graph, outside), walk=counting, prefix="")
+    walk_graph(inner)
+    nodes = counting.builder.nodes
+    return (
+        sum(n.flops for n in nodes), sum(n.bytes_accessed for n in nodes), weights_of(outside)
+    )  # fmt: skip
 
 
-def _cond(walk: TorchWalk, scope: ProgramScope, node: TorchNode) -> None:
+def _cond(scope: ProgramScope, node: TorchNode) -> None:
     """The branch of most FLOP (then bytes), which is noted."""
-    given = tensors_after(walk, scope, node)
-    branches = graphs_of(walk, node, 2)
-    if id(node) not in walk.chosen:
-        chosen = max(branches, key=lambda graph: work_of(walk, node, graph, given)[:2])
-        walk.notes.append(f"{node.name}: of its branches the dearest is taken, {chosen.name}")
-        walk.chosen[id(node)] = chosen
-    _inline(walk, scope, node, walk.chosen[id(node)], given)
+    given, chosen = tensors_after(scope, node), scope.walk.chosen
+    branches = graphs_of(scope, node, 2)
+    if id(node) not in chosen:
+        dearest = max(branches, key=lambda graph: work_of(scope, node, graph, given)[:2])
+        note = f"{node.name}: of its branches the dearest is taken, {dearest.name}"
+        scope.walk.notes.append(note)
+        chosen[id(node)] = dearest
+    _inline(scope, node, chosen[id(node)], given)
 
 
-def _loop(walk: TorchWalk, scope: ProgramScope, node: TorchNode) -> None:
+def _loop(scope: ProgramScope, node: TorchNode) -> None:
     """A loop whose values decide its trips: one node, body and condition times the trips."""
-    trips = walk.sizes.trips.get(node.name, walk.trip_count)
+    trips = scope.walk.sizes.trips.get(node.name, scope.walk.trip_count)
     if trips is None:
         raise ReadError(
-            f"{walk.where}: node {node.name!r} is a loop whose trips depend on values; give their "
+            f"{scope.place(node)} is a loop whose trips depend on values; give their "
             f"number: --trip-count 8, or --dim {node.name}.trips=8"
         )
-    condition, body = graphs_of(walk, node, 2)[:2]
-    given = tensors_after(walk, scope, node)
-    one = work_of(walk, node, condition, given), work_of(walk, node, body, given)
-    _fold(walk, scope, node, (sum(w[0] for w in one), sum(w[1] for w in one), one[1][2]), trips)
+    condition, body = graphs_of(scope, node, 2)[:2]
+    given = tensors_after(scope, node)
+    one = work_of(scope, node, condition, given), work_of(scope, node, body, given)
+    _fold(scope, node, (sum(w[0] for w in one), sum(w[1] for w in one), one[1][2]), trips)
 
 
-def _scan(walk: TorchWalk, scope: ProgramScope, node: TorchNode) -> None:
+def _scan(scope: ProgramScope, node: TorchNode) -> None:
     """A loop over rows: one node, its body times the rows."""
-    body = graphs_of(walk, node, 1)[0]
+    body = graphs_of(scope, node, 1)[0]
     lists = [a.value for a in node.inputs if isinstance(a.value, list)]
-    carried, rows, others = ([*lists, [], [], []])[:3]
+    given = [list(values_in(scope.operand(each, node))) for each in [*lists, [], [], []][:3]]
+    carried, scanned, others = given
     if node.target.endswith((".map", ".map_impl", ".associative_scan")):
-        carried, rows, others = [], carried, rows
-    scanned = list(values_in(operand(walk, scope, rows, node)))
-    trips = scanned[0].tensor.shape[0] if scanned and scanned[0].tensor.shape else 1
-    sliced = [replace(v, tensor=replace(v.tensor, shape=v.tensor.shape[1:])) for v in scanned]
-    ahead = list(values_in(operand(walk, scope, carried, node))) or (
-        sliced if node.target.endswith(".associative_scan") else []
-    )
-    behind = list(values_in(operand(walk, scope, others, node)))
-    work = work_of(walk, node, body, [*ahead, *sliced, *behind])
-    _fold(walk, scope, node, work, trips)
+        carried, scanned, others = [], given[0], given[1]
+    trips = scanned[0].shape[0] if scanned and scanned[0].shape else 1
+    sliced = [
+        replace(v, tensor=replace(v.tensor, shape=v.shape[1:]), sent_bytes=v.num_bytes)
+        for v in scanned
+    ]
+    if node.target.endswith(".associative_scan"):
+        carried = sliced
+    _fold(scope, node, work_of(scope, node, body, [*carried, *sliced, *others]), trips)
 
 
-def _fold(walk: TorchWalk, scope: ProgramScope, node: TorchNode, work: Body, trips: int) -> None:
+def _fold(scope: ProgramScope, node: TorchNode, work: Body, trips: int) -> None:
     """Add the one node of a loop; weights stay in place between its trips."""
     flops, num_bytes, weights = work
-    read = list(values_in([operand(walk, scope, a.value, node) for a in node.inputs]))
     kept = sum(t.nbytes for t in weights.values())
     moved = trips * max(0.0, num_bytes - kept) + (kept if trips else 0.0)
-    made = list(refs_in(node.outputs))
-    results = tuple(typed(walk, scope, ref) for ref in made)
-    cost = (OpKind.CONTROL, trips * flops, moved)
-    number = add_node(walk, scope, node, read, results, cost, weights=weights_of(read))
-    bind_results(walk, scope, made, results, number)
+    add_node(scope, node, scope.read(node), (OpKind.CONTROL, trips * flops, moved))
 
 
-def _flex_attention(walk: TorchWalk, scope: ProgramScope, node: TorchNode) -> None:
+def _flex_attention(scope: ProgramScope, node: TorchNode) -> None:
     """Attention, and the change of each score by a graph; masked blocks are counted in full."""
-    read = list(values_in([operand(walk, scope, a.value, node) for a in node.inputs]))
-    backward = node.target.endswith("_backward")
+    read = scope.read(node)
     if len(read) < 3:
-        raise ReadError(f"{walk.where}: node {node.name!r}: queries, keys and values are missing")
-    query, key, value = (v.tensor.shape for v in read[:3])
+        raise ReadError(f"{scope.place(node)}: queries, keys and values are missing")
+    query, key, value = (v.shape for v in read[:3])
     heads, depths = query[0] * query[1], (query[-1], value[-1])
-    scores = heads * query[-2] * key[-2]
-    changes = [a.value for a in node.inputs if isinstance(a.value, TorchGraph)][:1]
+    changes = list(subgraphs(node.inputs))[:1]
     each = sum(len(graph.nodes) for graph in changes)
     flops = dense.attention(heads, query[-2], key[-2], *depths, each)
-    if backward:
+    if node.target.endswith("_backward"):
+        scores = heads * query[-2] * key[-2]
         flops = scores * (6.0 * depths[0] + 4.0 * depths[1] + BACKWARD_FLOPS + 2 * each)
-    made = list(refs_in(node.outputs))
-    results = tuple(typed(walk, scope, ref) for ref in made)
+    results = scope.result_types(node)
     moved = sum(v.num_bytes for v in read) + sum(t.nbytes for t in results)
-    number = add_node(walk, scope, node, read, results, (OpKind.MATMUL, flops, moved))
-    bind_results(walk, scope, made, results, number)
+    add_node(scope, node, read, (OpKind.MATMUL, flops, moved))
 
 
-def _called(walk: TorchWalk, scope: ProgramScope, node: TorchNode) -> None:
+def _called(scope: ProgramScope, node: TorchNode) -> None:
     """An operator that is called by another, which makes it functional, gives it another type or
     keeps the state of random numbers: that operator."""
     place = next((i for i, a in enumerate(node.inputs) if isinstance(a.value, str)), None)
     if place is None:
-        raise ReadError(f"{walk.where}: node {node.name!r} names no operator")
+        raise ReadError(f"{scope.place(node)} names no operator")
     target = node.inputs[place].value.replace("::", ".")
     target = target if target.startswith(OPERATORS) else f"{OPERATORS}{target}"
     rest = node.inputs[place + 1 :]
@@ -199,15 +176,13 @@ def _called(walk: TorchWalk, scope: ProgramScope, node: TorchNode) -> None:
     unnamed = iter((*known, *map(str, range(len(rest)))))
     arguments = tuple(Argument(a.name or next(unnamed), a.value) for a in rest)
     plain = replace(node, target=target, inputs=arguments)
-    walk_graph(walk, ProgramScope(replace(scope.graph, nodes=(plain,)), scope.values, scope.prefix))
+    walk_graph(replace(scope, graph=replace(scope.graph, nodes=(plain,))))
 
 
-def _passed(walk: TorchWalk, scope: ProgramScope, node: TorchNode) -> None:
+def _passed(scope: ProgramScope, node: TorchNode) -> None:
     """A mark in the program: its results are its operands."""
-    given = values_in([operand(walk, scope, a.value, node) for a in node.inputs])
-    scope.values.update(
-        {ref.name: value for ref, value in zip(refs_in(node.outputs), given, strict=False)}
-    )
+    results = zip(refs_in(node.outputs), scope.read(node), strict=False)
+    scope.values.update({ref.name: value for ref, value in results})
 
 
 POSITIONS: dict[str, tuple[str, ...]] = {
@@ -231,12 +206,12 @@ HIGHER_ORDER: dict[str, Handler] = {
             "_export_tracepoint print register_hook": _passed,
             "auto_functionalized auto_functionalized_v2 graphsafe_run_with_rng_state out_dtype"
             " run_and_save_rng_state run_with_rng_state with_effects": _called,
-            "autograd_function_apply custom_function_call": _autograd,
             "cond": _cond,
             "flex_attention flex_attention_backward": _flex_attention,
-            "hints_wrapper inductor_compiled_code invoke_quant invoke_subgraph local_map_hop"
-            " run_const_graph strict_mode tag_activation_checkpoint wrap wrap_activation_checkpoint"
-            " wrap_with_autocast wrap_with_set_grad_enabled dynamo_bypassing_wrapper": _region,
+            "autograd_function_apply custom_function_call hints_wrapper inductor_compiled_code"
+            " invoke_quant invoke_subgraph local_map_hop run_const_graph strict_mode"
+            " tag_activation_checkpoint wrap wrap_activation_checkpoint wrap_with_autocast"
+            " wrap_with_set_grad_enabled dynamo_bypassing_wrapper": _region,
             "while_loop while_loop_stack_output": _loop,
         }
     ).items()

@@ -9,23 +9,16 @@ from pathlib import Path
 from go_rl.core.errors import ReadError, nearest
 from go_rl.core.graph.op_graph import OpGraph
 from go_rl.core.graph.op_kind import OpKind
-from go_rl.graphs.readers.cost import Tensor
 from go_rl.graphs.readers.file_errors import naming
 from go_rl.graphs.readers.graph_builder import TIE_BYTES, GraphBuilder, Node
 from go_rl.graphs.readers.model_options import ModelOptions, unpriced, with_trips
+from go_rl.graphs.readers.operand import Operand, add_input, add_operator
 from go_rl.graphs.readers.torch.costs.table import RULES
 from go_rl.graphs.readers.torch.graph import walk_graph
 from go_rl.graphs.readers.torch.program.parse import parse_program
 from go_rl.graphs.readers.torch.program.pt2_file import Pt2Documents, read_pt2_documents
-from go_rl.graphs.readers.torch.program.schema import Ref, Spec, TorchProgram
-from go_rl.graphs.readers.torch.scope import (
-    ProgramScope,
-    TorchValue,
-    TorchWalk,
-    refs_in,
-    strides_of,
-    typed,
-)
+from go_rl.graphs.readers.torch.program.schema import Ref, TorchProgram
+from go_rl.graphs.readers.torch.scope import ProgramScope, TorchWalk, refs_in
 from go_rl.graphs.readers.torch.sizes import bind_sizes
 from go_rl.graphs.readers.weight_returns import add_weight_returns, statistics_notes
 
@@ -82,79 +75,56 @@ def read_documents(
         "notes": notes,
     }
     walk = TorchWalk(GraphBuilder(name, meta), sizes, where, notes, trip_count=options.trip_count)
-    scope = ProgramScope(program.graph, {})
+    scope = ProgramScope(walk, program.graph, {})
     with naming(where):
-        _add_inputs(walk, scope, program)
-        walk_graph(walk, scope)
+        _add_inputs(scope, program)
+        walk_graph(scope)
         nearest_rule = "".join(nearest(op, RULES) for op, _ in walk.unknown.most_common(1))
         notes[:0] = unpriced(walk.unknown, options.unknown, where, f"{nearest_rule} Count")
-        _mark_results(walk, scope, program, bool(options.optimiser))
+        _mark_results(scope, program, bool(options.optimiser))
         if options.optimiser:
-            add_updates(walk, scope, program, options.optimiser)
+            add_updates(scope, program, options.optimiser)
             add_weight_returns(walk.builder)
             notes.extend(statistics_notes(walk.builder))
         return walk.builder.build()
 
 
-def _add_inputs(walk: TorchWalk, scope: ProgramScope, program: TorchProgram) -> None:
+def _add_inputs(scope: ProgramScope, program: TorchProgram) -> None:
     first_names: dict[str, str] = {}
     for spec in program.inputs:
         if not isinstance(spec.value, Ref):
             continue
-        ref = spec.value
-        tensor = typed(walk, scope, ref)
+        name, tensor = spec.value.name, scope.typed(spec.value)
         if spec.kind in WEIGHTS:
             key = program.stored.get(spec.target, spec.target)
-            name = first_names.setdefault(key, spec.target)
-            value = TorchValue(tensor, tensor.nbytes, weights={name: tensor})
+            stored = first_names.setdefault(key, spec.target)
+            value = Operand(tensor, weights={stored: tensor})
         else:
-            value = TorchValue(tensor, tensor.nbytes, _input(walk, ref, spec, tensor))
-        scope.values[ref.name] = replace(value, strides=strides_of(walk, scope, ref))
+            value = add_input(scope.walk.builder, name, tensor, f"{spec.kind} {name}")
+        scope.values[name] = replace(value, strides=scope.strides(spec.value))
 
 
-def _input(walk: TorchWalk, ref: Ref, spec: Spec, tensor: Tensor) -> int:
-    return walk.builder.add_node(
-        Node(
-            name=ref.name,
-            op_type="input",
-            kind=OpKind.INPUT,
-            output_bytes=tensor.nbytes,
-            output_itemsize=tensor.itemsize,
-            output_shape=tensor.shape,
-            element_type=tensor.type,
-            source=f"{spec.kind} {ref.name}",
-        )
-    )
-
-
-def _mark_results(
-    walk: TorchWalk, scope: ProgramScope, program: TorchProgram, updates: bool
-) -> None:
+def _mark_results(scope: ProgramScope, program: TorchProgram, updates: bool) -> None:
     """Mark nodes that make outputs, and those of the backward pass: what the forward results of a
     program with gradients do not need; gradients that updates read are no outputs."""
-    forward: set[int] = set()
+    builder, forward = scope.walk.builder, set[int]()
     for spec in program.outputs:
         if spec.kind == "token":
             continue
         for ref in refs_in(spec.value):
             if ref.name not in scope.values:
                 raise ReadError(
-                    f"{walk.where}: output {ref.name!r} is made by no node of the graph"
+                    f"{scope.walk.where}: output {ref.name!r} is made by no node of the graph"
                 )
             number = scope.values[ref.name].producer
             if number is not None and not (updates and spec.kind in GRADIENTS):
-                node = walk.builder.node(number)
-                walk.builder.replace_node(number, replace(node, is_output=True))
+                builder.mark_output(number)
                 forward |= set() if spec.kind in GRADIENTS else {number}
     if any(spec.kind in GRADIENTS for spec in program.outputs):
-        _mark_backward(walk.builder, forward)
-
-
-def _mark_backward(builder: GraphBuilder, forward: set[int]) -> None:
-    needed = builder.ancestors(forward)
-    for number in range(len(builder)):
-        if number not in needed and builder.node(number).kind is not OpKind.INPUT:
-            builder.replace_node(number, replace(builder.node(number), is_backward=True))
+        needed = builder.ancestors(forward)
+        for number, node in enumerate(builder.nodes):
+            if number not in needed and node.kind is not OpKind.INPUT:
+                builder.replace_node(number, replace(node, is_backward=True))
 
 
 FLOPS: dict[str, float] = {"sgd": 2.0, "adam": 13.0}
@@ -164,54 +134,47 @@ STATES: dict[str, int] = {"sgd": 0, "adam": 2}
 """Arrays as large as the parameter that the optimiser keeps."""
 
 
-def add_updates(
-    walk: TorchWalk, scope: ProgramScope, program: TorchProgram, optimiser: str
-) -> None:
+def add_updates(scope: ProgramScope, program: TorchProgram, optimiser: str) -> None:
     """Add one node for each parameter that has a gradient: it changes the parameter in place. A
     parameter of several names gets the sum of their gradients.
 
     Raises:
         ReadError: the program has no gradients.
     """
+    where = scope.walk.where
     parameters = {s.target: s.value for s in program.inputs if s.kind == "parameter"}
-    gradients: dict[str, list[tuple[str, TorchValue]]] = {}
+    gradients: dict[str, list[tuple[str, Operand]]] = {}
     for spec in program.outputs:
         if spec.kind == "gradient_to_parameter" and isinstance(spec.value, Ref):
             if spec.target not in parameters:
-                raise ReadError(f"{walk.where}: the gradient of {spec.target!r} is of no parameter")
+                raise ReadError(f"{where}: the gradient of {spec.target!r} is of no parameter")
             array = program.stored.get(spec.target, spec.target)
             value = scope.values[spec.value.name]
             gradients.setdefault(array, []).append((spec.target, value))
     if not gradients:
         raise ReadError(
-            f"{walk.where}: a program without gradients; a training iteration is read from a "
+            f"{where}: a program without gradients; a training iteration is read from a "
             f"module (file.py:model --training {optimiser}), or from an archive of a joint program"
         )
     for given in gradients.values():
         weight = scope.values[parameters[given[0][0]].name]
-        _add_update(walk, given[0][0], weight, [value for _, value in given], optimiser)
+        values = [value for _, value in given]
+        add_operator(scope.walk.builder, _update(given[0][0], weight, values, optimiser), values)
 
 
-def _add_update(
-    walk: TorchWalk, target: str, weight: TorchValue, given: list[TorchValue], optimiser: str
-) -> None:
+def _update(target: str, weight: Operand, given: list[Operand], optimiser: str) -> Node:
     size, states = weight.tensor.nbytes, STATES[optimiser] * weight.tensor.nbytes
     module, _, parameter = target.rpartition(".")
-    number = walk.builder.add_node(
-        Node(
-            name=f"{module}/{optimiser}.{parameter}" if module else f"{optimiser}.{parameter}",
-            op_type=optimiser,
-            kind=OpKind.ELEMENTWISE,
-            flops=(FLOPS[optimiser] + len(given) - 1) * weight.tensor.size,
-            bytes_accessed=sum(value.num_bytes for value in given) + 2.0 * (size + states),
-            weight_bytes=size + states,
-            weight_itemsize=weight.tensor.itemsize,
-            weight_arrays={name: size for name in weight.weights if size > TIE_BYTES},
-            output_itemsize=weight.tensor.itemsize,
-            element_type=weight.tensor.type,
-            source=f"{module} update of {parameter}".strip(),
-        )
+    return Node(
+        name=f"{module}/{optimiser}.{parameter}" if module else f"{optimiser}.{parameter}",
+        op_type=optimiser,
+        kind=OpKind.ELEMENTWISE,
+        flops=(FLOPS[optimiser] + len(given) - 1) * weight.tensor.size,
+        bytes_accessed=sum(value.num_bytes for value in given) + 2.0 * (size + states),
+        weight_bytes=size + states,
+        weight_itemsize=weight.tensor.itemsize,
+        weight_arrays={name: size for name in weight.weights if size > TIE_BYTES},
+        output_itemsize=weight.tensor.itemsize,
+        element_type=weight.tensor.type,
+        source=f"{module} update of {parameter}".strip(),
     )
-    for value in given:
-        if value.producer is not None:
-            walk.builder.add_edge(value.producer, number, value.num_bytes, value.output)

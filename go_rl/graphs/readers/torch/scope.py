@@ -12,25 +12,9 @@ from typing import Any
 from go_rl.core.errors import ReadError
 from go_rl.graphs.readers.cost import Tensor
 from go_rl.graphs.readers.graph_builder import GraphBuilder
+from go_rl.graphs.readers.operand import Operand
 from go_rl.graphs.readers.torch.program.schema import Ref, SymRef, TorchGraph, TorchNode
 from go_rl.graphs.readers.torch.sizes import SizeTable
-
-
-@dataclass(frozen=True)
-class TorchValue:
-    """A tensor, or a view of one."""
-
-    tensor: Tensor
-    num_bytes: float
-    """Bytes that are read, or sent, for the whole of it: of an expanded tensor those that exist."""
-    producer: int | None = None
-    """Number of the producing node; None: a weight, or a value from outside a loop's body."""
-    output: int = 0
-    weights: Mapping[str, Tensor] = field(default_factory=dict)
-    """Stored arrays by name, when the value is a weight."""
-    strides: tuple[int, ...] | None = None
-    """Elements between neighbours on each axis; None: not known, taken for contiguous."""
-
 
 OPERATORS = "torch.ops."
 """Begins the name of every operator."""
@@ -59,8 +43,9 @@ class TorchWalk:
 class ProgramScope:
     """Tensors of one graph while it is walked."""
 
+    walk: TorchWalk
     graph: TorchGraph
-    values: dict[str, TorchValue]
+    values: dict[str, Operand]
     prefix: str = ""
     """Before the names of nodes: empty, or the operator that holds the graph."""
 
@@ -74,6 +59,47 @@ class ProgramScope:
     def writes(self) -> bool:
         """Whether some operator writes into its operand."""
         return any(is_in_place(node.target) for node in self.graph.nodes)
+
+    def place(self, node: TorchNode) -> str:
+        """Return file and name of a node, for messages."""
+        return f"{self.walk.where}: node {node.name!r}"
+
+    def operand(self, value: Any, node: TorchNode) -> Any:
+        """Return an operand with tensors as `Operand`, numbers known, graphs as they are."""
+        if isinstance(value, list):
+            return [self.operand(each, node) for each in value]
+        if isinstance(value, Ref):
+            if value.name not in self.values:
+                raise ReadError(
+                    f"{self.place(node)} reads {value.name!r}, which no node before it makes"
+                )
+            return self.values[value.name]
+        if isinstance(value, SymRef):
+            return self.walk.sizes.number(self.graph.numbers.get(value.name))
+        return value
+
+    def read(self, node: TorchNode, first: int = 0) -> list[Operand]:
+        """Return the tensors among a node's operands from number ``first`` on."""
+        return list(values_in([self.operand(a.value, node) for a in node.inputs[first:]]))
+
+    def typed(self, ref: Ref) -> Tensor:
+        """Return the type of a tensor of the graph."""
+        kind, where = self.graph.tensors.get(ref.name), f"{self.walk.where}: tensor {ref.name!r}"
+        if kind is None:
+            raise ReadError(f"{where} has no type in tensor_values")
+        return self.walk.sizes.tensor(kind, where)
+
+    def result_types(self, node: TorchNode) -> tuple[Tensor, ...]:
+        """Return the types of a node's results."""
+        return tuple(map(self.typed, refs_in(node.outputs)))
+
+    def strides(self, ref: Ref) -> tuple[int, ...] | None:
+        """Return the strides of a tensor; None: they are not known."""
+        kind = self.graph.tensors.get(ref.name)
+        found = [self.walk.sizes.number(each) for each in kind.strides] if kind else [None]
+        if any(each is None for each in found) or (kind and len(found) != len(kind.sizes)):
+            return None
+        return tuple(each for each in found if each is not None)
 
 
 def is_in_place(target: str) -> bool:
@@ -94,29 +120,9 @@ def operator_of(target: str) -> tuple[str, str]:
     return f"{domain}.{plain}", overload
 
 
-def read_value(walk: TorchWalk, scope: ProgramScope, ref: Ref, node: TorchNode) -> TorchValue:
-    """Return the tensor that an operand names."""
-    if ref.name not in scope.values:
-        raise ReadError(
-            f"{walk.where}: node {node.name!r} reads {ref.name!r}, which no node before it makes"
-        )
-    return scope.values[ref.name]
-
-
-def operand(walk: TorchWalk, scope: ProgramScope, value: Any, node: TorchNode) -> Any:
-    """Return an operand with tensors as `TorchValue`, numbers known, graphs as they are."""
-    if isinstance(value, list):
-        return [operand(walk, scope, each, node) for each in value]
-    if isinstance(value, Ref):
-        return read_value(walk, scope, value, node)
-    if isinstance(value, SymRef):
-        return walk.sizes.number(scope.graph.numbers.get(value.name))
-    return value
-
-
-def values_in(value: Any) -> Iterator[TorchValue]:
+def values_in(value: Any) -> Iterator[Operand]:
     """Yield the tensors among operands."""
-    if isinstance(value, TorchValue):
+    if isinstance(value, Operand):
         yield value
     elif isinstance(value, list):
         for each in value:
@@ -130,23 +136,6 @@ def refs_in(outputs: Any) -> Iterator[Ref]:
     elif isinstance(outputs, list | tuple):
         for each in outputs:
             yield from refs_in(each)
-
-
-def typed(walk: TorchWalk, scope: ProgramScope, ref: Ref) -> Tensor:
-    """Return the type of a tensor of the graph."""
-    kind = scope.graph.tensors.get(ref.name)
-    if kind is None:
-        raise ReadError(f"{walk.where}: tensor {ref.name!r} has no type in tensor_values")
-    return walk.sizes.tensor(kind, f"{walk.where}: tensor {ref.name!r}")
-
-
-def strides_of(walk: TorchWalk, scope: ProgramScope, ref: Ref) -> tuple[int, ...] | None:
-    """Return the strides of a tensor; None: they are not known."""
-    kind = scope.graph.tensors.get(ref.name)
-    found = [walk.sizes.number(each) for each in kind.strides] if kind else [None]
-    if any(each is None for each in found) or (kind and len(found) != len(kind.sizes)):
-        return None
-    return tuple(each for each in found if each is not None)
 
 
 _FRAME = re.compile(r'File "([^"]*)", line (\d+)')

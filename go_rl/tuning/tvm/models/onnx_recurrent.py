@@ -16,7 +16,7 @@ import numpy as np
 import onnx
 from onnx import helper, numpy_helper
 
-from go_rl.graphs.readers.onnx.costs.fused import GATES
+from go_rl.graphs.readers.decompositions import GATES
 
 RECURRENT = frozenset(GATES)
 LONGEST = 512

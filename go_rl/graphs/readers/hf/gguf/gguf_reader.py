@@ -68,9 +68,6 @@ BLOCK_TENSORS = {
     "mlp.experts.gate_proj": "ffn_gate_exps",
     "mlp.experts.up_proj": "ffn_up_exps",
     "mlp.experts.down_proj": "ffn_down_exps",
-    "mlp.shared_expert.gate_proj": "ffn_gate_shexp",
-    "mlp.shared_expert.up_proj": "ffn_up_shexp",
-    "mlp.shared_expert.down_proj": "ffn_down_shexp",
     "mlp.shared_expert_gate": "ffn_gate_inp_shexp",
     "mlp.shared_experts.gate_proj": "ffn_gate_shexp",
     "mlp.shared_experts.up_proj": "ffn_up_shexp",
@@ -143,7 +140,9 @@ def _configuration(where: str, header: GgufHeader) -> tuple[ModelConfig, Transfo
         "tie_word_embeddings": "output.weight" not in header.tensors,
         "attention_bias": "blk.0.attn_q.bias" in header.tensors,
     }
-    config = ModelConfig(where, fields, {**aliases, **_expert_fields(family, aliases)})
+    if family.experts:
+        aliases[family.experts] = aliases["num_experts"]
+    config = ModelConfig(where, fields, aliases)
     return (_with_heads(config, found) if family.latent else config), family
 
 
@@ -157,11 +156,6 @@ def _with_heads(config: ModelConfig, prefix: str) -> ModelConfig:
     plain = config.count(key, least=rotated + 1) - rotated
     heads = {"qk_nope_head_dim": plain, "v_head_dim": config.count(value)}
     return replace(config, fields={**config.fields, **heads})
-
-
-def _expert_fields(family: TransformerFamily, aliases: Mapping[str, str]) -> dict[str, str]:
-    """The family's own names of its numbers of experts."""
-    return {family.experts: aliases["num_experts"]} if family.experts else {}
 
 
 @dataclass(frozen=True)
@@ -181,7 +175,7 @@ class _Stored:
         layer, _, inside = module.removeprefix("model.layers.").partition(".")
         if part == "e_score_correction_bias":
             return f"blk.{layer}.exp_probs_b.bias"
-        inside = re.sub(r"experts\.\d+", "experts", inside)
+        inside = re.sub(r"experts\.\d+", "experts", inside).replace("_expert.", "_experts.")
         found = BLOCK_TENSORS.get(inside, inside)
         if self.has_sandwich and inside == "post_attention_layernorm":
             found = "post_attention_norm"

@@ -12,6 +12,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from math import ceil
 
 from go_rl.core.errors import ReadError, nearest
@@ -144,14 +145,6 @@ def _grouped(config: ModelConfig, order: bool) -> Quantisation:
     return _method(f"{name}, {bits} bits, groups of {groups}", matrix_bytes, _skipped(config))
 
 
-def _gptq(config: ModelConfig) -> Quantisation:
-    return _grouped(config, True)
-
-
-def _awq(config: ModelConfig) -> Quantisation:
-    return _grouped(config, False)
-
-
 def _mxfp4(config: ModelConfig) -> Quantisation:
     """Halves of bytes, and a byte of scale for each 32 inputs of a result."""
 
@@ -190,8 +183,8 @@ def _skipped(config: ModelConfig, field: str = "modules_to_not_convert") -> list
 
 _METHODS: Mapping[str, Callable[[ModelConfig], Quantisation]] = {
     "fp8": _float8,
-    "gptq": _gptq,
-    "awq": _awq,
+    "gptq": partial(_grouped, order=True),
+    "awq": partial(_grouped, order=False),
     "bitsandbytes": _bits_and_bytes,
     "mxfp4": _mxfp4,
 }

@@ -10,12 +10,14 @@ from math import isqrt
 
 from go_rl.core.errors import ReadError
 from go_rl.graphs.readers.cost import Tensor
+from go_rl.graphs.readers.hf.block import add_blocks
 from go_rl.graphs.readers.hf.family import BlockSizes, TransformerFamily
 from go_rl.graphs.readers.hf.mlp import ACTIVATIONS, activate
-from go_rl.graphs.readers.hf.network import Counted, Held, Made, NetworkBuilder
+from go_rl.graphs.readers.hf.network import Counted, Held, NetworkBuilder
 from go_rl.graphs.readers.hf.resolve import block_sizes
 from go_rl.graphs.readers.hf.vision.multimodal import Multimodal
-from go_rl.graphs.readers.hf.vision.tower import MOST_PIXELS, add_blocks, add_tower, patch_rows
+from go_rl.graphs.readers.hf.vision.tower import MOST_PIXELS, add_tower, patch_rows, tower_plan
+from go_rl.graphs.readers.operand import Operand
 
 PROJECTOR = "multi_modal_projector"
 """Module of the projector, where it is no part of the tower."""
@@ -96,7 +98,7 @@ def _tokens(model: Multimodal, rows: int) -> int:
     return whole_tower - (strategy == "default")
 
 
-def add_images(net: NetworkBuilder, images: Images, x: Made) -> Made:
+def add_images(net: NetworkBuilder, images: Images, x: Operand) -> Operand:
     """Add the tower, the projector and their result among the embeddings ``[b, s, h]``."""
     model, width = images.model, x.shape[-1]
     sizes = block_sizes(model.vision, model.tower)
@@ -127,7 +129,7 @@ def _normalised(model: Multimodal) -> TransformerFamily:
     return replace(model.tower, names=names)
 
 
-def _projected(net: NetworkBuilder, images: Images, x: Made, width: int) -> Made:
+def _projected(net: NetworkBuilder, images: Images, x: Operand, width: int) -> Operand:
     """Add the projector; return ``[i, n, h]``."""
     whole, path = images.model.whole, PROJECTOR
     if images.model.family.projector == "linear":
@@ -136,7 +138,7 @@ def _projected(net: NetworkBuilder, images: Images, x: Made, width: int) -> Made
         return _pooled(net, images, x, width)
     if images.model.family.projector == "shuffle":
         return _shuffled(net, images, x, width)
-    x = replace(x, tensor=Tensor((images.count, images.tokens, x.shape[-1]), net.itemsize))
+    x = x.viewed((images.count, images.tokens, x.shape[-1]))
     bias = whole.flag("multimodal_projector_bias", True)
     name = whole.text("projector_hidden_act", "gelu")
     if name not in ACTIVATIONS:
@@ -146,7 +148,7 @@ def _projected(net: NetworkBuilder, images: Images, x: Made, width: int) -> Made
     return net.linear(f"{path}.linear_2", x, width, bias)
 
 
-def _pooled(net: NetworkBuilder, images: Images, x: Made, width: int) -> Made:
+def _pooled(net: NetworkBuilder, images: Images, x: Operand, width: int) -> Operand:
     """Gemma 3: means of neighbours, a normalisation, and a product."""
     path, channels = PROJECTOR, x.shape[-1]
     side = isqrt(images.tokens)
@@ -155,7 +157,7 @@ def _pooled(net: NetworkBuilder, images: Images, x: Made, width: int) -> Made:
     operands = {"self": x, "kernel_size": [kernel, kernel]}
     x = net.add(f"{path}.avg_pool", "avg_pool2d", operands, (images.count, channels, side, side),
                 counted=Counted(types={"self": image}))  # fmt: skip
-    x = replace(x, tensor=Tensor((images.count, images.tokens, channels), net.itemsize))
+    x = x.viewed((images.count, images.tokens, channels))
     x = net.norm(f"{path}.mm_soft_emb_norm", x, "rms")
     matrix = net.array(f"{path}.mm_input_projection_weight", (channels, width))
     operands = {"self": x, "other": net.stored[matrix]}
@@ -163,13 +165,13 @@ def _pooled(net: NetworkBuilder, images: Images, x: Made, width: int) -> Made:
                    (images.count, images.tokens, width), Held(others=(matrix,)))  # fmt: skip
 
 
-def _shuffled(net: NetworkBuilder, images: Images, x: Made, width: int) -> Made:
+def _shuffled(net: NetworkBuilder, images: Images, x: Operand, width: int) -> Operand:
     """Llama 4: neighbours as one token, a product and an activation twice, and a product."""
     config, path = images.model.vision, f"{images.model.tower.names.root}.vision_adapter.mlp"
     inner = x.shape[-1] * images.rows * images.columns // images.tokens
     if config.count("intermediate_size") != inner:
         raise config.wrong("intermediate_size", f"{inner}, the channels of neighbours together")
-    x = replace(x, tensor=Tensor((images.count, images.tokens, inner), net.itemsize))
+    x = x.viewed((images.count, images.tokens, inner))
     for module, field in (("fc1", "projector_input_dim"), ("fc2", "projector_output_dim")):
         x = net.linear(f"{path}.{module}", x, config.count(field))
         x = activate(net, f"{path}.{module}_activation", x, "gelu", x.shape[-1])
@@ -178,7 +180,7 @@ def _shuffled(net: NetworkBuilder, images: Images, x: Made, width: int) -> Made:
     return net.linear(f"{PROJECTOR}.linear_1", x, width)
 
 
-def _merged(net: NetworkBuilder, images: Images, sizes: BlockSizes, width: int) -> Made:
+def _merged(net: NetworkBuilder, images: Images, sizes: BlockSizes, width: int) -> Operand:
     """Qwen2-VL: a tower over patches of any number, four neighbours of which become one token."""
     config, tower = images.model.vision, images.model.tower
     path, count = f"{tower.names.root}.{tower.names.embed}", images.rows * images.columns
@@ -188,12 +190,12 @@ def _merged(net: NetworkBuilder, images: Images, sizes: BlockSizes, width: int) 
     held = Held({"weight": net.array(f"{path}.weight", (sizes.hidden, *shape))})
     x = net.add(path, "conv3d", {"input": pixels, "stride": list(shape[1:])},
                 (images.count * count, sizes.hidden, 1, 1, 1), held)  # fmt: skip
-    x = replace(x, tensor=Tensor((images.count, count, sizes.hidden), net.itemsize))
-    x = add_blocks(net, tower, _windowed(images, sizes, count), x)
+    x = x.viewed((images.count, count, sizes.hidden))
+    x = add_blocks(tower_plan(net, tower, _windowed(images, sizes, count), x), x)
     merger = f"{tower.names.root}.merger"
     x = net.norm(f"{merger}.ln_q", x, tower.norm)
     inner = sizes.hidden * count // images.tokens
-    x = replace(x, tensor=Tensor((images.count, images.tokens, inner), net.itemsize))
+    x = x.viewed((images.count, images.tokens, inner))
     x = net.linear(f"{merger}.mlp.0", x, inner, bias=True)
     x = activate(net, f"{merger}.mlp.1", x, "gelu", inner)
     if config.count("output_size", width) != width:

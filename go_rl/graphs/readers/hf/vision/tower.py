@@ -8,10 +8,11 @@ from __future__ import annotations
 from dataclasses import replace
 
 from go_rl.graphs.readers.cost import Tensor
-from go_rl.graphs.readers.hf.block import BlockPlan, add_block
+from go_rl.graphs.readers.hf.block import BlockPlan, add_blocks
 from go_rl.graphs.readers.hf.family import BlockSizes, Tokens, TransformerFamily
 from go_rl.graphs.readers.hf.model_config import ModelConfig
-from go_rl.graphs.readers.hf.network import Held, Made, NetworkBuilder
+from go_rl.graphs.readers.hf.network import Held, NetworkBuilder
+from go_rl.graphs.readers.operand import Operand
 
 MOST_PIXELS = 1 << 16
 """Largest side of an image."""
@@ -23,19 +24,32 @@ def add_tower(
     family: TransformerFamily,
     sizes: BlockSizes,
     images: int,
-) -> Made:
-    """Add patches of a square image and all blocks; return ``[b, n, w]``."""
-    x = _positioned(net, config, family, sizes.hidden, images)
-    return add_blocks(net, family, sizes, x)
+) -> Operand:
+    """Add patches of a square image, the class token, positions, their normalisation, and all
+    blocks; return ``[b, n, w]``."""
+    names, width = family.names, sizes.hidden
+    x, root = _patches(net, config, family, width, images), names.root
+    count, is_batched = x.shape[1], names.positions.endswith("position_embeddings")
+    if family.class_token:
+        count += 1
+        shape = (1, 1, width) if is_batched else (width,)
+        token = net.array(f"{root}.{family.class_token}", shape)
+        x = net.add(f"{root}.embeddings.tokens", "cat", {"tensors": x}, (images, count, width),
+                    Held(others=(token,)))  # fmt: skip
+    shape = (1, count, width) if is_batched else (count, width)
+    table = net.array(f"{root}.{names.positions}", shape)
+    both = {"self": x, "other": Tensor(shape, net.itemsize)}
+    x = net.add(f"{root}.embeddings.positions", "add", both, x.shape, Held(others=(table,)))
+    if names.embed_norm:
+        x = net.norm(f"{root}.{names.embed_norm}", x, family.norm)
+    return add_blocks(tower_plan(net, family, sizes, x), x)
 
 
-def add_blocks(net: NetworkBuilder, family: TransformerFamily, sizes: BlockSizes, x: Made) -> Made:
-    """Add the blocks of a tower and the normalisation of its result."""
-    tokens = Tokens(*x.shape[:2])
-    plan = BlockPlan(net, family, sizes, tokens, causal=False)
-    for layer in range(sizes.layers):
-        x = add_block(plan, layer, x, None)
-    return plan.normalise(f"{family.names.root}.{family.names.final_norm}", x)
+def tower_plan(
+    net: NetworkBuilder, family: TransformerFamily, sizes: BlockSizes, x: Operand
+) -> BlockPlan:
+    """Return the plan of the blocks over patches ``[b, n, w]``."""
+    return BlockPlan(net, family, sizes, Tokens(*x.shape[:2]), causal=False)
 
 
 def patch_rows(config: ModelConfig) -> int:
@@ -51,28 +65,9 @@ def patch_rows(config: ModelConfig) -> int:
     return side // patch
 
 
-def _positioned(
-    net: NetworkBuilder, config: ModelConfig, family: TransformerFamily, width: int, images: int
-) -> Made:
-    """Add the embedding of patches, the class token, positions and their normalisation."""
-    x, root, names = _patches(net, config, family, width, images), family.names.root, family.names
-    count, is_batched = x.shape[1], names.positions.endswith("position_embeddings")
-    if family.class_token:
-        count += 1
-        shape = (1, 1, width) if is_batched else (width,)
-        token = net.array(f"{root}.{family.class_token}", shape)
-        x = net.add(f"{root}.embeddings.tokens", "cat", {"tensors": x}, (images, count, width),
-                    Held(others=(token,)))  # fmt: skip
-    shape = (1, count, width) if is_batched else (count, width)
-    table = net.array(f"{root}.{names.positions}", shape)
-    both = {"self": x, "other": Tensor(shape, net.itemsize)}
-    x = net.add(f"{root}.embeddings.positions", "add", both, x.shape, Held(others=(table,)))
-    return net.norm(f"{root}.{names.embed_norm}", x, family.norm) if names.embed_norm else x
-
-
 def _patches(
     net: NetworkBuilder, config: ModelConfig, family: TransformerFamily, width: int, images: int
-) -> Made:
+) -> Operand:
     """Add the product of each patch's pixels; return ``[b, n, w]``."""
     rows, names = patch_rows(config), family.names
     path = f"{names.root}.{names.embed}"
@@ -87,4 +82,4 @@ def _patches(
         held["bias"] = net.array(f"{path}.bias", (width,))
     operands = {"input": image, "stride": [patch, patch]}
     x = net.add(path, "conv2d", operands, (images, width, rows, rows), Held(held))
-    return replace(x, tensor=Tensor((images, rows * rows, width), net.itemsize))
+    return x.viewed((images, rows * rows, width))

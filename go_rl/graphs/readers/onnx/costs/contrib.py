@@ -9,21 +9,25 @@ Source: ``docs/ContribOperators.md`` of ONNX Runtime.
 
 from __future__ import annotations
 
-import math
 from dataclasses import replace
+from math import prod
 
 from go_rl.core.graph.op_kind import OpKind
 from go_rl.graphs.readers import decompositions
-from go_rl.graphs.readers.onnx.call import (
-    Call,
+from go_rl.graphs.readers.cost import Tensor
+from go_rl.graphs.readers.cost_rules import (
     Costs,
     Formula,
-    Tensor,
     cost_rules,
+    distances,
+    gelu,
     no_flops,
     per_element,
     per_input,
+    reduction,
+    sort,
 )
+from go_rl.graphs.readers.onnx.call import Call
 from go_rl.graphs.readers.onnx.costs import dense, fused
 from go_rl.graphs.readers.onnx.costs import reductions as red
 from go_rl.graphs.readers.onnx.shapes.microsoft import NCHWC
@@ -112,11 +116,6 @@ def dynamic_quantize_lstm(call: Call) -> float:
     return steps * batch * directions * (products + quantised + 17 * hidden)
 
 
-def distances(call: Call) -> float:
-    """Difference, square and sum for each pair of rows and feature."""
-    return 3.0 * call.result.size * call.operand(0).shape[-1]
-
-
 def experts(call: Call) -> float:
     """Every token passes through ``k`` of the experts: 2 FLOP a weight of theirs.
 
@@ -167,7 +166,7 @@ def inverse(call: Call) -> float:
     """LU decomposition of each matrix, and two substitutions for each column of the identity."""
     *batch, n, _ = call.operand(0).shape
     substitutions = 2.0 * decompositions.triangular_solve(n, n)
-    return math.prod(batch) * (decompositions.lu(n, n) + substitutions)
+    return prod(batch) * (decompositions.lu(n, n) + substitutions)
 
 
 def real_fourier(call: Call) -> float:
@@ -211,7 +210,7 @@ _MICROSOFT: dict[OpKind, dict[str, Costs]] = {
         "BitmaskDropout": no_flops,
         "ComplexMul ComplexMulConj DequantizeLinear MulInteger": per_element(3),
         "FastGelu": fast_gelu,
-        "Gelu": fused.gelu,
+        "Gelu": gelu,
         "GemmaRotaryEmbedding": lambda c: float(
             sum(3 * t.size for t in c.outputs if t is not None)
         ),
@@ -233,10 +232,10 @@ _MICROSOFT: dict[OpKind, dict[str, Costs]] = {
         "QLinearReduceMean": quantized_mean,
         "QLinearSoftmax": per_input(6),
         "RMSNormalization SimplifiedLayerNormalization": red.rms_norm,
-        "ReduceSumInteger": red.reduction(),
+        "ReduceSumInteger": reduction(),
         "SkipGroupNorm": skip_group_norm,
         "SkipLayerNormalization SkipSimplifiedLayerNormalization": red.skip_layer_norm,
-        "Unique": red.sort,
+        "Unique": sort,
     },
     OpKind.MATMUL: {
         "Attention QAttention": fused.packed_attention,
@@ -280,7 +279,7 @@ _NCHWC: dict[OpKind, dict[str, Costs]] = {
     OpKind.REDUCTION: {
         "AveragePool": red.average_pool,
         "GlobalAveragePool": red.global_average_pool,
-        "GlobalMaxPool": red.reduction(),
+        "GlobalMaxPool": reduction(),
         "MaxPool": red.max_pool,
     },
     OpKind.MOVEMENT: {"ReorderInput ReorderOutput": no_flops},

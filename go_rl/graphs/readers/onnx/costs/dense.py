@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 
 from go_rl.core.errors import ReadError
-from go_rl.graphs.readers import decompositions
+from go_rl.graphs.readers import cost_rules, decompositions
 from go_rl.graphs.readers.arithmetic.closed_forms import valid_pairs
 from go_rl.graphs.readers.onnx.call import Call, Tensor
 
@@ -106,12 +106,9 @@ def convolution_transpose(call: Call) -> float:
 
 
 def deformable_convolution(call: Call) -> float:
-    """A convolution without padding, 11 FLOP for each bilinear sample, and the mask."""
-    x, w, out = call.operand(0), call.operand(1), call.result
-    taps = math.prod(w.shape[2:]) * out.shape[0] * math.prod(out.shape[2:])
-    products = 2.0 * out.shape[1] * w.shape[1] * taps
-    samples = float(taps * x.shape[1])
-    return products + 11.0 * samples + samples * call.has(4) + _bias(call, 3)
+    """`cost_rules.deformable_convolution`, and the bias."""
+    arrays = call.operand(0), call.operand(1), call.result
+    return cost_rules.deformable_convolution(*arrays, call.has(4)) + _bias(call, 3)
 
 
 def pads_begin(

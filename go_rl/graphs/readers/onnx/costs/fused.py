@@ -6,25 +6,17 @@ import math
 
 from go_rl.core.errors import ReadError
 from go_rl.graphs.readers import decompositions as dense
+from go_rl.graphs.readers.cost_rules import sampled
 from go_rl.graphs.readers.onnx.call import Call
 from go_rl.graphs.readers.onnx.costs.reductions import ceil_log2
 
-GATES = {"GRU": 3, "LSTM": 4, "RNN": 1}
-"""Gates of each recurrent layer."""
-_ELEMENTWISE = {"GRU": 17, "LSTM": 17, "RNN": 1}
-"""FLOP of a step and hidden element beside products and biases: the sums of the gates' parts, the
-sigmoids (3 FLOP each, as XLA expands them) and the update of the state."""
-
 
 def recurrent(call: Call) -> float:
-    """A recurrent layer of `GATES`: two products for each gate and step, biases, and the rest of
-    each element."""
+    """A recurrent layer of `GATES`: `decompositions.recurrent_step` of all steps and directions."""
     x, recurrence = call.operand(0), call.operand(2)
     directions, hidden = recurrence.shape[0], recurrence.shape[2]
-    gates, steps = GATES[call.op], x.shape[0] * x.shape[1]
-    products = 2.0 * gates * hidden * (x.shape[2] + hidden)
-    bias = 2 * gates * hidden * call.has(3)
-    return steps * directions * (products + bias + _ELEMENTWISE[call.op] * hidden)
+    each = dense.recurrent_step(call.op, x.shape[2], hidden, call.has(3))
+    return x.shape[0] * x.shape[1] * directions * each
 
 
 def attention(call: Call) -> float:
@@ -108,11 +100,6 @@ def rotary_embedding(call: Call) -> float:
     return 3.0 * x.size * min(1.0, rotated * heads / x.shape[-1])
 
 
-def gelu(call: Call) -> float:
-    """``x/2 (1 + erf(x / sqrt 2))``: 4; the tanh form: 8."""
-    return (8.0 if call.get("approximate", "none") == "tanh" else 4.0) * call.result.size
-
-
 def resize(call: Call) -> float:
     """Linear: 3 FLOP an axis and result; cubic: 7; nearest: only moves data."""
     mode = call.get("mode", "nearest")
@@ -125,17 +112,9 @@ def resize(call: Call) -> float:
 
 
 def grid_sample(call: Call) -> float:
-    """Two FLOP a coordinate to scale it, 3 an axis and result to interpolate (cubic 7)."""
-    mode = call.get("mode", "linear")
-    axes = call.operand(1).shape[-1]
-    per_axis = 0 if mode == "nearest" else 7 if mode in ("cubic", "bicubic") else 3
-    return 2.0 * call.operand(1).size + float(per_axis * axes * call.result.size)
-
-
-def roi_align(call: Call) -> float:
-    """11 FLOP for each bilinear sample, ``sampling_ratio`` squared samples a result."""
-    ratio = call.get("sampling_ratio", 0) or 2
-    return 12.0 * ratio * ratio * call.result.size
+    """`sampled` at the points of the second operand."""
+    per_axis = {"nearest": 0, "cubic": 7, "bicubic": 7}.get(call.get("mode", "linear"), 3)
+    return sampled(call.operand(1), call.result, per_axis)
 
 
 def affine_grid(call: Call) -> float:
@@ -178,8 +157,7 @@ def short_time_fourier(call: Call) -> float:
 
 def determinant(call: Call) -> float:
     """LU decomposition of each matrix."""
-    *batch, rows, columns = call.operand(0).shape
-    return math.prod(batch) * dense.lu(rows, columns)
+    return dense.of_matrices(dense.lu)([call.operand(0).shape])
 
 
 def scatter(call: Call) -> float:

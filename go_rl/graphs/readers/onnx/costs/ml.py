@@ -19,16 +19,9 @@ import onnx
 
 from go_rl.core.errors import ReadError
 from go_rl.core.graph.op_kind import OpKind
-from go_rl.graphs.readers.onnx.call import (
-    Call,
-    Costs,
-    Tensor,
-    cost_rules,
-    default_bytes,
-    no_flops,
-    per_element,
-    typed_tensor,
-)
+from go_rl.graphs.readers.cost import Tensor
+from go_rl.graphs.readers.cost_rules import Costs, cost_rules, no_flops, per_element
+from go_rl.graphs.readers.onnx.call import Call, default_bytes, typed_tensor
 from go_rl.graphs.readers.onnx.costs.fused import gather_bytes
 from go_rl.graphs.readers.onnx.shapes.ml import ML_DOMAIN, rows
 

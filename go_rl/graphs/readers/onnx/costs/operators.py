@@ -9,18 +9,22 @@ costs the FLOP of its decomposition.
 from __future__ import annotations
 
 from go_rl.core.graph.op_kind import OpKind
-from go_rl.graphs.readers.decompositions import attention
-from go_rl.graphs.readers.onnx.call import (
-    Call,
+from go_rl.graphs.readers.cost_rules import (
     CostRule,
     Costs,
     Formula,
+    arg_reduction,
     cost_rules,
-    no_bytes,
+    gelu,
     no_flops,
     per_element,
     per_input,
+    reduction,
+    roi_align,
+    sort,
 )
+from go_rl.graphs.readers.decompositions import GATES, attention
+from go_rl.graphs.readers.onnx.call import Call, no_bytes
 from go_rl.graphs.readers.onnx.costs import dense, fused
 from go_rl.graphs.readers.onnx.costs import reductions as red
 from go_rl.graphs.readers.onnx.costs.contrib import CONTRIB_RULES
@@ -156,7 +160,7 @@ _TABLE: dict[OpKind, dict[str, Costs]] = {
         "Bernoulli": per_element(39),
         "Clip": per_element(1),
         "DFT": fused.fourier,
-        "Gelu": fused.gelu,
+        "Gelu": gelu,
         "Max Min Sum": per_extra_operand,
         "Mean": lambda call: per_extra_operand(call) + call.result.size,
         "Mod": modulo,
@@ -173,7 +177,7 @@ _TABLE: dict[OpKind, dict[str, Costs]] = {
         **dict.fromkeys(CONSTANTS, no_flops),
     },
     OpKind.REDUCTION: {
-        "ArgMax ArgMin": red.arg_reduction,
+        "ArgMax ArgMin": arg_reduction,
         "AveragePool": red.average_pool,
         "BatchNormalization": red.batch_norm,
         # XLA's naive lowering of these two to reduce-window would count n an element.
@@ -181,8 +185,8 @@ _TABLE: dict[OpKind, dict[str, Costs]] = {
         "Det": fused.determinant,
         "DynamicQuantizeLinear": per_element(7),
         "GlobalAveragePool": red.global_average_pool,
-        "GlobalLpPool ReduceL1 ReduceL2 ReduceSumSquare": red.reduction(before=1),
-        "GlobalMaxPool ReduceLogSum ReduceMax ReduceMin ReduceProd ReduceSum": red.reduction(),
+        "GlobalLpPool ReduceL1 ReduceL2 ReduceSumSquare": reduction(before=1),
+        "GlobalMaxPool ReduceLogSum ReduceMax ReduceMin ReduceProd ReduceSum": reduction(),
         "GroupNormalization InstanceNormalization": red.group_norm,
         "Hardmax": red.hardmax,
         "LRN": red.local_response_norm,
@@ -194,12 +198,12 @@ _TABLE: dict[OpKind, dict[str, Costs]] = {
         "MeanVarianceNormalization": per_input(5),  # mean, centre, square, mean, divide
         "NegativeLogLikelihoodLoss": per_input(3, 1),  # pick the target, negate, average
         "RMSNormalization SimplifiedLayerNormalization": red.rms_norm,
-        "ReduceLogSumExp": red.reduction(before=2, after=3),
-        "ReduceMean": red.reduction(after=1),
+        "ReduceLogSumExp": reduction(before=2, after=3),
+        "ReduceMean": reduction(after=1),
         "SkipLayerNormalization": red.skip_layer_norm,
         "SoftmaxCrossEntropyLoss": red.cross_entropy,
         "TopK": red.top_k,
-        "Unique": red.sort,
+        "Unique": sort,
     },
     OpKind.MATMUL: {
         "Attention": fused.attention,
@@ -209,7 +213,7 @@ _TABLE: dict[OpKind, dict[str, Costs]] = {
         "MatMul": dense.matmul,
         "MatMulInteger": dense.matmul_integer,
         "QLinearMatMul": dense.qlinear_matmul,
-        **dict.fromkeys(fused.GATES, fused.recurrent),
+        **dict.fromkeys(GATES, fused.recurrent),
     },
     OpKind.CONVOLUTION: {
         "CausalConvWithState": lambda c: 2.0 * c.result.size * c.operand(1).shape[-1],
@@ -227,7 +231,7 @@ _TABLE: dict[OpKind, dict[str, Costs]] = {
         "NonMaxSuppression": fused.non_max_suppression,
         "NonZero TfIdfVectorizer": per_element(1),
         "OneHot": per_element(2),
-        "RoiAlign": fused.roi_align,
+        "RoiAlign": roi_align,
         "Scatter ScatterElements ScatterND": (fused.scatter, fused.scatter_bytes),
     },
     # Operators that hold subgraphs: `readers.onnx.graph` counts what is in them.

@@ -5,27 +5,13 @@ from __future__ import annotations
 import math
 
 from go_rl.graphs.readers import decompositions as dense
-from go_rl.graphs.readers.onnx.call import Call, Formula, per_input
+from go_rl.graphs.readers.cost_rules import Formula, per_input
+from go_rl.graphs.readers.onnx.call import Call
 
 
 def ceil_log2(n: int) -> int:
     """Return the smallest ``k`` with ``2**k >= n``."""
     return max(0, (n - 1).bit_length())
-
-
-def reduction(before: float | int = 0, after: float | int = 0) -> Formula:
-    """A reduction costs inputs - outputs, plus ``before`` an input and ``after`` an output."""
-
-    def flops(call: Call) -> float:
-        n, out = call.operand(0).size, call.result.size
-        return float(max(0, n - out) + before * n + after * out)
-
-    return flops
-
-
-def arg_reduction(call: Call) -> float:
-    """XLA compares values, indices and NaNs: 9 FLOP for each of inputs - outputs."""
-    return 9.0 * max(0, call.operand(0).size - call.result.size)
 
 
 def softmax(call: Call) -> float:
@@ -53,11 +39,6 @@ def top_k(call: Call) -> float:
     axis = call.get("axis", -1)
     k = call.result.shape[axis] if call.result.shape else 1
     return dense.top_k(call.operand(0).size, k)
-
-
-def sort(call: Call) -> float:
-    """`decompositions.sort` of all elements."""
-    return dense.sort(call.operand(0).size)
 
 
 def pool(each: int, once: int) -> Formula:

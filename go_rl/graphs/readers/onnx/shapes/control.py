@@ -127,14 +127,6 @@ class _State:
     """Shapes of its elements, if it is a sequence."""
 
 
-@dataclass(frozen=True)
-class _Entry:
-    """One way into a body: where it is completed, and how often it runs as far as sizes tell."""
-
-    scope: Scope
-    trips: int | None
-
-
 def complete_loop(
     node: onnx.NodeProto, scope: Scope, run: Completion, complete_graph: CompleteGraph
 ) -> None:
@@ -143,148 +135,196 @@ def complete_loop(
     Raises:
         ReadError: its trip count is not known, or its state grows in uneven steps for too long.
     """
-    body, pristine = subgraphs(node)["body"], onnx.GraphProto()
-    pristine.CopyFrom(body)
-    first = 1 if node.op_type == "Loop" else 0
-    carried = _carried(node)
-    batch = _batch(node, scope)
-    start = [_state(scope, name, len(batch)) for name in carried]
-    results = [o.name for o in body.output][first : first + len(carried)]
+    _LoopCompletion(node, scope, run, complete_graph).complete()
 
-    def one_trip(
-        states: Sequence[_State], settings: Completion, trip: int = 0
-    ) -> tuple[_Entry, list[_State]]:
-        body.CopyFrom(pristine)
-        entry = _enter(node, body, scope, settings, states)
-        if by_trip:
-            entry.scope.constants[body.input[0].name] = np.array(trip)
-        complete_graph(body, entry.scope, settings, f"{node.doc_string}.body")
-        return entry, [_state(entry.scope, name) for name in results]
 
-    trial, by_trip = run.trial(), node.op_type == "Loop" and sized_by_trip(body)
-    entry, after = one_trip(start, trial)
-    trips = entry.trips
-    if trips is None:
-        known = scope.child() if by_trip else entry.scope
-        trips = _loop_trips(node, pristine if by_trip else body, scope, known, trial)
-    end = start if trips == 0 else after
-    if trips > 1 and (by_trip or after != start):
-        middle, end = after, after
-        if after != start:
+class _LoopCompletion:
+    """A `Loop` or `Scan` while it is completed."""
 
-            def next_state(states: Sequence[_State], trip: int) -> list[_State]:
-                return one_trip(states, run.trial(trust_file=False), trip)[1]
+    def __init__(
+        self, node: onnx.NodeProto, scope: Scope, run: Completion, complete_graph: CompleteGraph
+    ) -> None:
+        self.node, self.scope, self.run = node, scope, run
+        self.complete_graph = complete_graph
+        self.body, self.pristine = subgraphs(node)["body"], onnx.GraphProto()
+        self.pristine.CopyFrom(self.body)
+        self.is_loop = node.op_type == "Loop"
+        self.numbers = {a.name: a.i for a in node.attribute}
+        self.axes = {a.name: list(a.ints) for a in node.attribute}
+        before = 2 if self.is_loop else 0
+        scanned = self.numbers.get("num_scan_inputs", 0)
+        self.carried = list(node.input[before : len(node.input) - scanned])
+        """Operands whose values the body hands from trip to trip."""
+        self.by_trip = self.is_loop and sized_by_trip(self.body)
+        self.batch = self._batch()
+        """Axis before those of the opset 9 form: the batch of an older `Scan`, else none."""
 
-            middle, end = _followed(node, [start, after], trips, next_state, trial)
-        again = run.trial(trust_file=False)
-        entry, _ = one_trip(middle, again, (trips - 1) // 2)
-        run.notes.extend(n for n in trial.notes if n not in again.notes)
-        trial = again
-    if by_trip:
-        run.notes.append(
-            f"Loop {node.name or node.output[0]!r}: sizes in its body follow the number of the "
-            "trip; it is counted at the trip halfway"
+    @property
+    def name(self) -> str:
+        """The node's name, or that of its first result."""
+        return self.node.name or self.node.output[0]
+
+    def complete(self) -> None:
+        """Complete the body and type the results."""
+        run, first = self.run, int(self.is_loop)
+        start = [_state(self.scope, name, len(self.batch)) for name in self.carried]
+        trial = run.trial()
+        inner, trips, after = self._one_trip(start, trial)
+        if trips is None:
+            known = self.scope.child() if self.by_trip else inner
+            trips = self._trips(self.pristine if self.by_trip else self.body, known, trial)
+        end = start if trips == 0 else after
+        if trips > 1 and (self.by_trip or after != start):
+            middle, end = after, after
+            if after != start:
+                middle, end = self._followed([start, after], trips, trial)
+            again = run.trial(trust_file=False)
+            inner, _, _ = self._one_trip(middle, again, (trips - 1) // 2)
+            run.notes.extend(n for n in trial.notes if n not in again.notes)
+            trial = again
+        if self.by_trip:
+            run.notes.append(
+                f"Loop {self.name!r}: sizes in its body follow the number of the trip; it is "
+                "counted at the trip halfway"
+            )
+        run.keep(trial)
+        runs = [trips * math.prod(self.batch)]
+        self.node.attribute.append(onnx.helper.make_attribute(TRIPS, runs))
+        kinds = [inner.types[o.name] for o in self.body.output[first:]]
+        self._type_results(end, trips, kinds)
+
+    def _one_trip(
+        self, states: Sequence[_State], settings: Completion, trip: int = 0
+    ) -> tuple[Scope, int | None, list[_State]]:
+        """Complete the body in one trip; return its scope, the trips as far as sizes tell, and the
+        state after it."""
+        self.body.CopyFrom(self.pristine)
+        inner, trips = self._enter(states)
+        if self.by_trip:
+            inner.constants[self.body.input[0].name] = np.array(trip)
+        self.complete_graph(self.body, inner, settings, f"{self.node.doc_string}.body")
+        first = int(self.is_loop)
+        results = self.body.output[first : first + len(self.carried)]
+        return inner, trips, [_state(inner, result.name) for result in results]
+
+    def _batch(self) -> Shape:
+        if BATCHED not in self.numbers:
+            return ()
+        shapes = [static_shape(self.scope.types[name]) or () for name in self.node.input]
+        if len({shape[:1] for shape in shapes}) > 1 or not shapes[-1][1:]:
+            raise ReadError(
+                f"{describe(self.node)}: before opset 9 its operands have one batch first, and "
+                f"here are {[list(shape) for shape in shapes]}"
+            )
+        return shapes[-1][:1]
+
+    def _enter(self, states: Sequence[_State]) -> tuple[Scope, int | None]:
+        inner, trips = self.scope.child(), None
+        if self.is_loop:
+            counter, condition, *names = self.body.input
+            inner.types[counter.name] = tensor_type(onnx.TensorProto.INT64, ())
+            inner.failures[counter.name] = "counts the trips"
+            inner.constants[condition.name] = np.array(True)
+            inner.types[condition.name] = tensor_type(onnx.TensorProto.BOOL, ())
+        else:
+            names, trips = self.body.input[: len(states)], self._enter_scan(inner)
+        for value, state in zip(names, states, strict=True):
+            inner.failures[value.name] = "is carried from trip to trip"
+            inner.types[value.name] = tensor_type(state.element, state.shape)
+            if state.elements is not None:
+                define_sequence(inner, value.name, state.element, state.elements)
+        return inner, trips
+
+    def _enter_scan(self, inner: Scope) -> int:
+        """Type the slices that a `Scan` reads; return how many there are, of one sequence."""
+        carried, trips, axes = len(self.carried), 1, self.axes.get("scan_input_axes")
+        for i, (value, outer) in enumerate(zip(self.body.input, self.node.input, strict=True)):
+            if i >= carried:
+                kind = self.scope.types[outer]
+                shape = list((static_shape(kind) or ())[len(self.batch) :])
+                trips = shape.pop(axes[i - carried] if axes else 0)
+                inner.types[value.name] = tensor_type(element_type(kind), shape)
+                inner.failures[value.name] = "is a slice of what the Scan reads"
+        return trips
+
+    def _followed(
+        self, path: list[list[_State]], trips: int, trial: Completion
+    ) -> tuple[list[_State], list[_State]]:
+        """Return the state in the middle of all trips, at which the body is counted, and at the
+        end."""
+
+        def follow(trip: int) -> None:
+            settings = self.run.trial(trust_file=False)
+            path.append(self._one_trip(path[-1], settings, trip)[2])
+
+        follow(1)
+        if path[2] == path[1]:  # it settles with the first trip
+            return path[1], path[1]
+        grown = [_grown(steps, trips) for steps in zip(*path, strict=True)]
+        if all(each is not None for each in grown):
+            pairs = [each for each in grown if each is not None]
+            middle, end = [m for m, _ in pairs], [e for _, e in pairs]
+        else:
+            while len(path) <= trips and path[-1] != path[-2]:
+                if len(path) > FOLLOWED_TRIPS:
+                    raise ReadError(
+                        f"{describe(self.node)}: the size of its state grows in uneven steps, and "
+                        f"{trips:,} trips are too many to follow (at most {FOLLOWED_TRIPS})"
+                    )
+                follow(len(path) - 1)
+            middle, end = path[min(trips // 2, len(path) - 1)], path[-1]
+        trial.notes.append(
+            f"{self.node.op_type} {self.name!r}: its state grows from trip to trip, to "
+            f"{[list(s.shape) for s in end]}; its body is counted at the size halfway"
         )
-    run.keep(trial)
-    node.attribute.append(onnx.helper.make_attribute(TRIPS, [trips * math.prod(batch)]))
-    kinds = [entry.scope.types[o.name] for o in body.output[first:]]
-    _type_results(node, scope, end, trips, kinds, batch)
+        return middle, end
 
+    def _type_results(
+        self, end: Sequence[_State], trips: int, kinds: Sequence[onnx.TypeProto]
+    ) -> None:
+        axes, types, batch = self.axes.get("scan_output_axes"), self.scope.types, self.batch
+        for i, output in enumerate(self.node.output):
+            if not output:
+                continue
+            if i < len(end):
+                types[output] = tensor_type(end[i].element, (*batch, *end[i].shape))
+                elements = end[i].elements
+                if elements is not None:
+                    define_sequence(self.scope, output, end[i].element, elements)
+                continue
+            shape = list(static_shape(kinds[i]) or ())
+            axis = axes[i - len(end)] % (len(shape) + 1) if axes else 0
+            rows = [*batch, *shape[:axis], trips, *shape[axis:]]
+            types[output] = tensor_type(element_type(kinds[i]), rows)
 
-def _carried(node: onnx.NodeProto) -> list[str]:
-    """Operands whose values the body hands from trip to trip."""
-    if node.op_type == "Loop":
-        return list(node.input[2:])
-    scanned = next(a.i for a in node.attribute if a.name == "num_scan_inputs")
-    return list(node.input[: len(node.input) - scanned])
-
-
-def _batch(node: onnx.NodeProto, scope: Scope) -> Shape:
-    """Return the axis before those of the opset 9 form: the batch of an older `Scan`, else none."""
-    if all(a.name != BATCHED for a in node.attribute):
-        return ()
-    shapes = [static_shape(scope.types[name]) or () for name in node.input]
-    if len({shape[:1] for shape in shapes}) > 1 or not shapes[-1][1:]:
-        raise ReadError(
-            f"{describe(node)}: before opset 9 its operands have one batch first, and here are "
-            f"{[list(shape) for shape in shapes]}"
-        )
-    return shapes[-1][:1]
+    def _trips(self, body: onnx.GraphProto, inner: Scope, trial: Completion) -> int:
+        """Return the trips of a `Loop`, by its trip count, its condition or the user."""
+        node, constants, name = self.node, self.scope.constants, self.name
+        if name in trial.trips:
+            return trial.trips[name]
+        start = constants.get(node.input[1]) if len(node.input) > 1 and node.input[1] else None
+        if start is not None and not bool(start.reshape(-1)[0]):
+            return 0
+        limit = constants.get(node.input[0]) if node.input[0] else None
+        most = math.inf if limit is None else max(0, int(limit.reshape(-1)[0]))
+        condition = condition_of(node, body, self.scope, inner)
+        trips = min(most, condition.false_from + 1)
+        endless = trips == math.inf or (not condition.false_known and trips > LARGEST_LIMIT)
+        if endless and trial.trip_count is not None:
+            return trial.trip_count
+        if endless or trips > MOST_TRIPS:
+            raise ReadError(_endless(node, name, self.scope, condition))
+        if not condition.false_known or (limit is None and node.input[0]):
+            trial.notes.append(
+                f"Loop {name!r} may stop early; its largest trip count {trips} is used"
+            )
+        return int(trips)
 
 
 def _state(scope: Scope, name: str, batch_axes: int = 0) -> _State:
     kind = scope.types[name]
     shape = (static_shape(kind) or ())[batch_axes:]
     return _State(element_type(kind), shape, scope.sequences.get(name))
-
-
-def _enter(
-    node: onnx.NodeProto,
-    body: onnx.GraphProto,
-    scope: Scope,
-    run: Completion,
-    states: Sequence[_State],
-) -> _Entry:
-    inner = scope.child()
-    if node.op_type == "Loop":
-        counter, condition, *names = body.input
-        inner.types[counter.name] = tensor_type(onnx.TensorProto.INT64, ())
-        inner.failures[counter.name] = "counts the trips"
-        inner.constants[condition.name] = np.array(True)
-        inner.types[condition.name] = tensor_type(onnx.TensorProto.BOOL, ())
-        trips = None
-    else:
-        names, trips = body.input[: len(states)], _enter_scan(node, body, scope, inner)
-    for value, state in zip(names, states, strict=True):
-        inner.failures[value.name] = "is carried from trip to trip"
-        inner.types[value.name] = tensor_type(state.element, state.shape)
-        if state.elements is not None:
-            define_sequence(inner, value.name, state.element, state.elements)
-    return _Entry(inner, trips)
-
-
-def _enter_scan(node: onnx.NodeProto, body: onnx.GraphProto, scope: Scope, inner: Scope) -> int:
-    """Type the slices that a `Scan` reads; return how many there are, of one sequence."""
-    carried, trips, batch_axes = len(_carried(node)), 1, len(_batch(node, scope))
-    axes = next((list(a.ints) for a in node.attribute if a.name == "scan_input_axes"), [])
-    for i, (value, outer) in enumerate(zip(body.input, node.input, strict=True)):
-        if i >= carried:
-            shape = list((static_shape(scope.types[outer]) or ())[batch_axes:])
-            trips = shape.pop(axes[i - carried] if axes else 0)
-            inner.types[value.name] = tensor_type(element_type(scope.types[outer]), shape)
-            inner.failures[value.name] = "is a slice of what the Scan reads"
-    return trips
-
-
-def _followed(
-    node: onnx.NodeProto,
-    path: list[list[_State]],
-    trips: int,
-    next_state: Callable[[Sequence[_State], int], list[_State]],
-    run: Completion,
-) -> tuple[list[_State], list[_State]]:
-    """Return the state in the middle of all trips, at which the body is counted, and at the end."""
-    path.append(next_state(path[-1], 1))
-    if path[2] == path[1]:  # it settles with the first trip
-        return path[1], path[1]
-    grown = [_grown(steps, trips) for steps in zip(*path, strict=True)]
-    if all(each is not None for each in grown):
-        pairs = [each for each in grown if each is not None]
-        middle, end = [m for m, _ in pairs], [e for _, e in pairs]
-    else:
-        while len(path) <= trips and path[-1] != path[-2]:
-            if len(path) > FOLLOWED_TRIPS:
-                raise ReadError(
-                    f"{describe(node)}: the size of its state grows in uneven steps, and "
-                    f"{trips:,} trips are too many to follow (at most {FOLLOWED_TRIPS})"
-                )
-            path.append(next_state(path[-1], len(path) - 1))
-        middle, end = path[min(trips // 2, len(path) - 1)], path[-1]
-    run.notes.append(
-        f"{node.op_type} {node.name or node.output[0]!r}: its state grows from trip to trip, to "
-        f"{[list(s.shape) for s in end]}; its body is counted at the size halfway"
-    )
-    return middle, end
 
 
 def _grown(path: Sequence[_State], trips: int) -> tuple[_State, _State] | None:
@@ -314,53 +354,6 @@ def _grown(path: Sequence[_State], trips: int) -> tuple[_State, _State] | None:
         return _State(first.element, shape, elements)
 
     return at((trips - 1) // 2), at(trips)
-
-
-def _type_results(
-    node: onnx.NodeProto,
-    scope: Scope,
-    end: Sequence[_State],
-    trips: int,
-    kinds: Sequence[onnx.TypeProto],
-    batch: Shape,
-) -> None:
-    axes = next((list(a.ints) for a in node.attribute if a.name == "scan_output_axes"), [])
-    for i, output in enumerate(node.output):
-        if not output:
-            continue
-        if i < len(end):
-            scope.types[output] = tensor_type(end[i].element, (*batch, *end[i].shape))
-            elements = end[i].elements
-            if elements is not None:
-                define_sequence(scope, output, end[i].element, elements)
-            continue
-        shape = list(static_shape(kinds[i]) or ())
-        axis = axes[i - len(end)] % (len(shape) + 1) if axes else 0
-        rows = [*batch, *shape[:axis], trips, *shape[axis:]]
-        scope.types[output] = tensor_type(element_type(kinds[i]), rows)
-
-
-def _loop_trips(
-    node: onnx.NodeProto, body: onnx.GraphProto, scope: Scope, inner: Scope, run: Completion
-) -> int:
-    name = node.name or node.output[0]
-    if name in run.trips:
-        return run.trips[name]
-    start = scope.constants.get(node.input[1]) if len(node.input) > 1 and node.input[1] else None
-    if start is not None and not bool(start.reshape(-1)[0]):
-        return 0
-    limit = scope.constants.get(node.input[0]) if node.input[0] else None
-    most = math.inf if limit is None else max(0, int(limit.reshape(-1)[0]))
-    condition = condition_of(node, body, scope, inner)
-    trips = min(most, condition.false_from + 1)
-    endless = trips == math.inf or (not condition.false_known and trips > LARGEST_LIMIT)
-    if endless and run.trip_count is not None:
-        return run.trip_count
-    if endless or trips > MOST_TRIPS:
-        raise ReadError(_endless(node, name, scope, condition))
-    if not condition.false_known or (limit is None and node.input[0]):
-        run.notes.append(f"Loop {name!r} may stop early; its largest trip count {trips} is used")
-    return int(trips)
 
 
 def _endless(node: onnx.NodeProto, name: str, scope: Scope, condition: Truth) -> str:

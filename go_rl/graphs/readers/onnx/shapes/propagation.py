@@ -46,13 +46,13 @@ from go_rl.graphs.readers.onnx.shapes.sequences import (
 from go_rl.graphs.readers.onnx.structure import DEFAULT_DOMAINS, describe, fitting
 from go_rl.graphs.readers.onnx.values import (
     LAYOUT_OF_WEIGHTS,
-    OnnxValue,
     element_type,
     is_static,
     static_shape,
     tensor_of,
     tensor_type,
 )
+from go_rl.graphs.readers.operand import Operand
 
 
 def complete(model: onnx.ModelProto, run: Completion) -> None:
@@ -248,7 +248,7 @@ def _define_constant(scope: Scope, name: str, array: np.ndarray) -> None:
 def _branch_flops(node: onnx.NodeProto, name: str, inner: Scope, run: Completion) -> float:
     """Return the FLOP of a completed branch by the rules that count it later."""
     values = {
-        i: OnnxValue(
+        i: Operand(
             tensor_of(inner.types[i], i),
             weights={i: tensor_of(inner.types[i], i)} if i in inner.stored else {},
             array=inner.constants.get(i),

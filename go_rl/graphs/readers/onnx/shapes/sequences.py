@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
 from math import prod
 
 import numpy as np
@@ -18,21 +19,17 @@ from go_rl.graphs.readers.onnx.scope import CompleteGraph, Completion, Scope, Sh
 from go_rl.graphs.readers.onnx.shapes.unknown_values import why_unknown
 from go_rl.graphs.readers.onnx.structure import BODY_OF, DEFAULT_DOMAINS, TRIPS, describe
 from go_rl.graphs.readers.onnx.values import element_type, static_shape, tensor_type
+from go_rl.graphs.tables import by_name
 
 LONGEST = 1 << 16
 """Elements of the longest sequence that is followed element by element."""
-
-
-def sequence_type(element: int, shapes: Sequence[Shape]) -> onnx.TypeProto:
-    """Return the type of one array of all elements of a sequence."""
-    return tensor_type(element, (sum(map(prod, shapes)),))
 
 
 def define_sequence(scope: Scope, name: str, element: int, shapes: Sequence[Shape]) -> None:
     """Enter a sequence of tensors of these ``shapes`` and ONNX element type."""
     if len(shapes) <= LONGEST:
         scope.sequences[name] = tuple(shapes)
-    scope.types[name] = sequence_type(element, shapes)
+    scope.types[name] = tensor_type(element, (sum(map(prod, shapes)),))
 
 
 def complete_sequence(node: onnx.NodeProto, scope: Scope) -> bool:
@@ -42,7 +39,7 @@ def complete_sequence(node: onnx.NodeProto, scope: Scope) -> bool:
         ReadError: an operand does not fit the operator.
     """
     rule = _RULES.get(node.op_type) if node.domain in DEFAULT_DOMAINS else None
-    return rule is not None and rule(node, scope)
+    return rule is not None and rule(_SequenceCall(node, scope))
 
 
 def sequence_length(node: onnx.NodeProto, scope: Scope) -> np.ndarray | None:
@@ -60,130 +57,141 @@ def has_element(node: onnx.NodeProto, scope: Scope) -> np.ndarray | None:
     return np.array(True) if known else None
 
 
-_SequenceRule = Callable[[onnx.NodeProto, Scope], bool]
+@dataclass(frozen=True)
+class _SequenceCall:
+    """An operator on sequences, and what is known before it."""
+
+    node: onnx.NodeProto
+    scope: Scope
+
+    @property
+    def elements(self) -> tuple[Shape, ...] | None:
+        """Shapes of the elements of the first operand; None: it is no sequence of known length."""
+        return self.scope.sequences.get(self.operand(0))
+
+    def operand(self, position: int) -> str:
+        """Return the name of an operand; empty where it is left out."""
+        return self.node.input[position] if position < len(self.node.input) else ""
+
+    def shape(self, position: int) -> Shape | None:
+        """Return the shape of an operand that is a tensor."""
+        return static_shape(self.scope.types[self.node.input[position]])
+
+    def element(self, position: int = 0) -> int:
+        """Return the ONNX element type of an operand."""
+        return element_type(self.scope.types[self.node.input[position]])
+
+    def attribute(self, name: str, default: int) -> int:
+        """Return a number among the attributes."""
+        return next((a.i for a in self.node.attribute if a.name == name), default)
+
+    def define(self, shapes: Sequence[Shape], element: int | None = None) -> bool:
+        """Enter the result, a sequence of such elements; by default of the first operand's type."""
+        kind = self.element() if element is None else element
+        define_sequence(self.scope, self.node.output[0], kind, shapes)
+        return True
+
+    def define_tensor(self, shape: Sequence[int], element: int | None = None) -> bool:
+        """Enter the result, a tensor; by default of the first operand's type."""
+        kind = self.element() if element is None else element
+        self.scope.types[self.node.output[0]] = tensor_type(kind, shape)
+        return True
+
+    def place(self, operand: int, elements: Collection[Shape]) -> int:
+        """Return the position that an operand names; any where all elements are alike.
+
+        Raises:
+            ReadError: it is not known, and matters.
+        """
+        name = self.operand(operand)
+        if name in self.scope.constants:
+            return int(self.scope.constants[name].reshape(-1)[0])
+        if name and len(set(elements)) > 1:
+            reason, _ = why_unknown(name, self.scope)
+            raise ReadError(
+                f"{describe(self.node)}: its place in a sequence of elements of different shapes "
+                f"is not known: {reason}"
+            )
+        return -1
+
+    def element_place(self, elements: Sequence[Shape]) -> int:
+        """Return the position of one of ``elements`` that the second operand names."""
+        at = self.place(1, elements)
+        if not -len(elements) <= at < len(elements):
+            raise ReadError(
+                f"{describe(self.node)}: the sequence has {len(elements)} elements, and none at "
+                f"{at}"
+            )
+        return at
 
 
-def _attribute(node: onnx.NodeProto, name: str, default: int) -> int:
-    return next((a.i for a in node.attribute if a.name == name), default)
-
-
-def _operand(node: onnx.NodeProto, position: int) -> str:
-    return node.input[position] if position < len(node.input) else ""
-
-
-def _construct(node: onnx.NodeProto, scope: Scope) -> bool:
-    shapes = [static_shape(scope.types[i]) for i in node.input]
+def _construct(call: _SequenceCall) -> bool:
+    shapes = [call.shape(i) for i in range(len(call.node.input))]
     known = [shape for shape in shapes if shape is not None]
-    if any(i in scope.sequences for i in node.input) or len(known) < len(shapes) or not known:
-        return False
-    define_sequence(scope, node.output[0], element_type(scope.types[node.input[0]]), known)
-    return True
+    nested = any(i in call.scope.sequences for i in call.node.input)
+    return not nested and len(known) == len(shapes) > 0 and call.define(known)
 
 
-def _empty(node: onnx.NodeProto, scope: Scope) -> bool:
-    element = _attribute(node, "dtype", onnx.TensorProto.FLOAT)
-    define_sequence(scope, node.output[0], element, ())
-    return True
+def _empty(call: _SequenceCall) -> bool:
+    return call.define((), call.attribute("dtype", onnx.TensorProto.FLOAT))
 
 
-def _same(node: onnx.NodeProto, scope: Scope) -> bool:
+def _same(call: _SequenceCall) -> bool:
     """Operators that hand a sequence on."""
-    if not node.input or node.input[0] not in scope.sequences:
+    scope, given = call.scope, call.operand(0)
+    if given not in scope.sequences:
         return False
-    scope.sequences[node.output[0]] = scope.sequences[node.input[0]]
-    scope.types[node.output[0]] = scope.types[node.input[0]]
+    scope.sequences[call.node.output[0]] = scope.sequences[given]
+    scope.types[call.node.output[0]] = scope.types[given]
     return True
 
 
-def _place(node: onnx.NodeProto, operand: int, scope: Scope, elements: Collection[Shape]) -> int:
-    """The position that an operand names; any where all elements are alike.
-
-    Raises:
-        ReadError: it is not known, and matters.
-    """
-    name = _operand(node, operand)
-    if name in scope.constants:
-        return int(scope.constants[name].reshape(-1)[0])
-    if name and len(set(elements)) > 1:
-        reason, _ = why_unknown(name, scope)
-        raise ReadError(
-            f"{describe(node)}: its place in a sequence of elements of different shapes is not "
-            f"known: {reason}"
-        )
-    return -1
-
-
-def _insert(node: onnx.NodeProto, scope: Scope) -> bool:
-    before, shape = scope.sequences.get(node.input[0]), static_shape(scope.types[node.input[1]])
+def _insert(call: _SequenceCall) -> bool:
+    before, shape = call.elements, call.shape(1)
     if before is None or shape is None:
         return False
-    at = _place(node, 2, scope, {*before, shape})
-    if not _operand(node, 2) or _operand(node, 2) not in scope.constants:
+    at = call.place(2, {*before, shape})
+    if call.operand(2) not in call.scope.constants:
         at = len(before)
-    after = [*before[:at], shape, *before[at:]]
-    define_sequence(scope, node.output[0], element_type(scope.types[node.input[1]]), after)
-    return True
+    return call.define([*before[:at], shape, *before[at:]], call.element(1))
 
 
-def _erase(node: onnx.NodeProto, scope: Scope) -> bool:
-    before = scope.sequences.get(node.input[0])
-    if not before:
+def _erase(call: _SequenceCall) -> bool:
+    if not (before := call.elements):
         return False
-    at = _place(node, 1, scope, before)
-    _check_place(node, at, before)
     after = list(before)
-    del after[at]
-    define_sequence(scope, node.output[0], element_type(scope.types[node.input[0]]), after)
-    return True
+    del after[call.element_place(before)]
+    return call.define(after)
 
 
-def _at(node: onnx.NodeProto, scope: Scope) -> bool:
-    elements = scope.sequences.get(node.input[0])
-    if not elements:
+def _at(call: _SequenceCall) -> bool:
+    elements = call.elements
+    return bool(elements) and call.define_tensor(elements[call.element_place(elements)])
+
+
+def _has_element(call: _SequenceCall) -> bool:
+    return call.define_tensor((), onnx.TensorProto.BOOL)
+
+
+def _concat(call: _SequenceCall) -> bool:
+    if not (elements := call.elements):
         return False
-    at = _place(node, 1, scope, elements)
-    _check_place(node, at, elements)
-    scope.types[node.output[0]] = tensor_type(
-        element_type(scope.types[node.input[0]]), elements[at]
-    )
-    return True
-
-
-def _has_element(node: onnx.NodeProto, scope: Scope) -> bool:
-    scope.types[node.output[0]] = tensor_type(onnx.TensorProto.BOOL, ())
-    return True
-
-
-def _check_place(node: onnx.NodeProto, at: int, elements: Sequence[Shape]) -> None:
-    if not -len(elements) <= at < len(elements):
-        raise ReadError(
-            f"{describe(node)}: the sequence has {len(elements)} elements, and none at {at}"
-        )
-
-
-def _concat(node: onnx.NodeProto, scope: Scope) -> bool:
-    elements = scope.sequences.get(node.input[0])
-    if not elements:
-        return False
-    axis, first = _attribute(node, "axis", 0), list(elements[0])
-    if _attribute(node, "new_axis", 0):
+    axis, first = call.attribute("axis", 0), list(elements[0])
+    if call.attribute("new_axis", 0):
         first.insert(axis % (len(first) + 1), len(elements))
     else:
         first[axis] = sum(shape[axis] for shape in elements)
-    scope.types[node.output[0]] = tensor_type(element_type(scope.types[node.input[0]]), first)
-    return True
+    return call.define_tensor(first)
 
 
-def _split(node: onnx.NodeProto, scope: Scope) -> bool:
-    shape, sizes = static_shape(scope.types[node.input[0]]), _operand(node, 1)
-    if shape is None or (sizes and sizes not in scope.constants):
+def _split(call: _SequenceCall) -> bool:
+    shape, sizes, constants = call.shape(0), call.operand(1), call.scope.constants
+    if shape is None or (sizes and sizes not in constants):
         return False
-    axis = _attribute(node, "axis", 0) % len(shape)
-    keep = bool(sizes) or bool(_attribute(node, "keepdims", 1))
-    parts = _parts(shape[axis], scope.constants[sizes] if sizes else np.array(1))
-    pieces = [(*shape[:axis], *([n] if keep else []), *shape[axis + 1 :]) for n in parts]
-    define_sequence(scope, node.output[0], element_type(scope.types[node.input[0]]), pieces)
-    return True
+    axis = call.attribute("axis", 0) % len(shape)
+    keep = bool(sizes) or bool(call.attribute("keepdims", 1))
+    parts = _parts(shape[axis], constants[sizes] if sizes else np.array(1))
+    return call.define([(*shape[:axis], *[n] * keep, *shape[axis + 1 :]) for n in parts])
 
 
 def _parts(size: int, sizes: np.ndarray) -> list[int]:
@@ -194,19 +202,19 @@ def _parts(size: int, sizes: np.ndarray) -> list[int]:
     return [each] * (size // each) + ([size % each] if size % each else [])
 
 
-_RULES: dict[str, _SequenceRule] = {
-    "ConcatFromSequence": _concat,
-    "Identity": _same,
-    "Optional": _same,
-    "OptionalGetElement": _same,
-    "OptionalHasElement": _has_element,
-    "SequenceAt": _at,
-    "SequenceConstruct": _construct,
-    "SequenceEmpty": _empty,
-    "SequenceErase": _erase,
-    "SequenceInsert": _insert,
-    "SplitToSequence": _split,
-}
+_RULES: dict[str, Callable[[_SequenceCall], bool]] = by_name(
+    {
+        "ConcatFromSequence": _concat,
+        "Identity Optional OptionalGetElement": _same,
+        "OptionalHasElement": _has_element,
+        "SequenceAt": _at,
+        "SequenceConstruct": _construct,
+        "SequenceEmpty": _empty,
+        "SequenceErase": _erase,
+        "SequenceInsert": _insert,
+        "SplitToSequence": _split,
+    }
+)
 """Operators on sequences."""
 
 _Shapes = tuple[Shape, ...]

@@ -164,25 +164,17 @@ def _same(op: str, operands: _Operands) -> _Value | None:
     return operands[0]
 
 
-def _sum(op: str, operands: _Operands) -> _Value | None:
-    match operands:
-        case [_Linear() as left, _Linear() as right]:
-            return left.plus(right, -1 if op == "Sub" else 1)
-    return None
+def _of_numbers(count: int, rule: Callable[..., _Linear | None]) -> _Rule:
+    """A rule for operands that are so many whole numbers."""
+
+    def value(op: str, operands: _Operands) -> _Value | None:
+        numbers = [each for each in operands if isinstance(each, _Linear)]
+        return rule(*numbers) if len(numbers) == len(operands) == count else None
+
+    return value
 
 
-def _product(op: str, operands: _Operands) -> _Value | None:
-    match operands:
-        case [_Linear() as left, _Linear() as right]:
-            return left.times(right)
-    return None
-
-
-def _negative(op: str, operands: _Operands) -> _Value | None:
-    match operands:
-        case [_Linear() as only]:
-            return _Linear(0, {}).plus(only, -1)
-    return None
+_DIFFERENCE = _of_numbers(2, lambda left, right: left.plus(right, -1))
 
 
 _COMPARISONS: dict[str, tuple[Comparison, Comparison]] = {
@@ -196,7 +188,7 @@ _COMPARISONS: dict[str, tuple[Comparison, Comparison]] = {
 
 
 def _compared(op: str, operands: _Operands) -> _Value | None:
-    difference = _sum("Sub", operands)
+    difference = _DIFFERENCE(op, operands)
     if not isinstance(difference, _Linear) or not set(difference.slopes) <= {_TRIP}:
         return UNKNOWN
     first, step = difference.constant, difference.slopes.get(_TRIP, 0)
@@ -231,9 +223,10 @@ def _either(op: str, operands: _Operands) -> Truth:
 _RULES: Mapping[str, _Rule] = by_name(
     {
         "Cast CastLike Identity Reshape Squeeze Unsqueeze": _same,
-        "Add Sub": _sum,
-        "Mul": _product,
-        "Neg": _negative,
+        "Add": _of_numbers(2, _Linear.plus),
+        "Sub": _DIFFERENCE,
+        "Mul": _of_numbers(2, _Linear.times),
+        "Neg": _of_numbers(1, lambda only: _Linear(0, {}).plus(only, -1)),
         " ".join(_COMPARISONS): _compared,
         "And": _both,
         "Or": _either,

@@ -6,7 +6,8 @@ import math
 from collections.abc import Callable
 
 from go_rl.graphs.readers import decompositions as dense
-from go_rl.graphs.readers.torch.call import Costs, Formula, TorchCall
+from go_rl.graphs.readers.cost_rules import Costs, Formula
+from go_rl.graphs.readers.torch.call import TorchCall
 
 Sizes = tuple[int, int, int, int, int]
 """Heads of all sequences, queries, keys, depth of keys, depth of values."""
@@ -19,14 +20,14 @@ def sizes(call: TorchCall) -> Sizes:
 
     Operands are ``[..., heads, queries, depth]``.
     """
-    query, key, value = (call.tensor(name).shape for name in ("query", "key", "value"))
+    query, key, value = (call.operand(name).shape for name in ("query", "key", "value"))
     return math.prod(query[:-2]), query[-2], key[-2], query[-1], value[-1]
 
 
 def sequence_first_sizes(call: TorchCall) -> Sizes:
     """Return `sizes` of operands ``[batch, queries, heads, depth]``, or ``[tokens, heads, depth]``
     of sequences one after the other, each at most as long as the operator is told."""
-    query, key, value = (call.tensor(name).shape for name in ("query", "key", "value"))
+    query, key, value = (call.operand(name).shape for name in ("query", "key", "value"))
     batch = query[0] if len(query) == 4 else 1
     longest = call.get("max_k", call.get("max_seqlen_k"))
     packed = len(query) == 3 and isinstance(longest, int)
@@ -55,7 +56,7 @@ def attention_backward(read: Callable[[TorchCall], Sizes]) -> Formula:
 
 def multi_head_attention(call: TorchCall) -> float:
     """Projections of queries, keys and values, attention, and the projection of the result."""
-    query, key = call.tensor("query").shape, call.tensor("key").shape
+    query, key = call.operand("query").shape, call.operand("key").shape
     heads, width = call.get("num_head", call.get("num_heads", 1)), call.get("embed_dim", query[-1])
     rows, columns = math.prod(query[:-1]), math.prod(key[:-1])
     projections = 2.0 * width * width * (2 * rows + 2 * columns) + width * (2 * rows + 2 * columns)
@@ -67,22 +68,21 @@ def multi_head_attention(call: TorchCall) -> float:
 
 def encoder_layer(call: TorchCall) -> float:
     """`multi_head_attention` of one input, two products, two normalisations, two sums."""
-    x, width = call.tensor("src").shape, call.get("embed_dim", 1)
-    rows, hidden = math.prod(x[:-1]), call.tensor("ffn_weight_1").shape[0]
+    x, width = call.operand("src").shape, call.get("embed_dim", 1)
+    rows, hidden = math.prod(x[:-1]), call.operand("ffn_weight_1").shape[0]
     heads = max(1, call.get("num_heads", 1))
     products = 2.0 * rows * width * (4 * width + 2 * hidden)
     scores = dense.attention(x[0] * heads, x[1], x[1], width // heads, width // heads, 1)
     return products + scores + rows * (5.0 * width + 2.0 * hidden + 16.0 * width)
 
 
-def cell(gates: int, elementwise: int) -> Formula:
-    """One step of a recurrent layer: two products for each gate, biases, and the update."""
+def cell(layer: str) -> Formula:
+    """One step of a recurrent layer."""
 
     def flops(call: TorchCall) -> float:
-        x, recurrence = call.tensor("input"), call.tensor("w_hh")
-        hidden, batch = recurrence.shape[-1], x.size // max(1, x.shape[-1])
-        products = 2.0 * gates * hidden * (x.shape[-1] + hidden)
-        return batch * (products + 2 * gates * hidden * call.has("b_ih") + elementwise * hidden)
+        x, hidden = call.operand("input"), call.operand("w_hh").shape[-1]
+        each = dense.recurrent_step(layer, x.shape[-1], hidden, call.has("b_ih"))
+        return x.size // max(1, x.shape[-1]) * each
 
     return flops
 
@@ -105,8 +105,8 @@ ATTENTION: dict[str, Costs] = {
         attention_backward(sequence_first_sizes),
     "_native_multi_head_attention": multi_head_attention,
     "_transformer_encoder_layer_fwd": encoder_layer,
-    "gru_cell": cell(3, 17),
-    "lstm_cell": cell(4, 17),
-    "rnn_relu_cell rnn_tanh_cell": cell(1, 1),
+    "gru_cell": cell("GRU"),
+    "lstm_cell": cell("LSTM"),
+    "rnn_relu_cell rnn_tanh_cell": cell("RNN"),
 }  # fmt: skip
 """FLOP of attention, and of single steps of recurrent layers."""

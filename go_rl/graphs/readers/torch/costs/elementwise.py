@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from go_rl.graphs.readers.torch.call import Costs, TorchCall, per_element, per_input, per_tensor
+from go_rl.graphs.readers.cost_rules import Costs, gelu, per_element, per_input
+from go_rl.graphs.readers.torch.call import TorchCall, per_tensor
 
 FLOPS: dict[int, str] = {
     0: "arctan arctan2 atan atan2 cos digamma erf erfc erfinv exp exp2 expm1 i0 igamma igammac"
@@ -87,11 +88,6 @@ def power(call: TorchCall) -> float:
     return 0.0
 
 
-def gelu(call: TorchCall) -> float:
-    """``x/2 (1 + erf(x / sqrt 2))``: 4; the tanh form: 8."""
-    return (8.0 if call.get("approximate", "none") == "tanh" else 4.0) * call.result.size
-
-
 def gelu_backward(call: TorchCall) -> float:
     """Density and distribution of the normal law, twice the products of `gelu`."""
     return (16.0 if call.get("approximate", "none") == "tanh" else 9.0) * call.result.size
@@ -102,7 +98,7 @@ def larger(call: TorchCall) -> float:
     if len(list(call.tensors)) > 1:
         return float(call.result.size)
     each = 9.0 if len(call.results) > 1 else 1.0
-    return each * max(0, call.tensor().size - call.result.size)
+    return each * max(0, call.operand().size - call.result.size)
 
 
 def rounded_quotient(call: TorchCall) -> float:
@@ -112,7 +108,7 @@ def rounded_quotient(call: TorchCall) -> float:
 
 def converted(call: TorchCall) -> float:
     """1 FLOP an element where the element type changes, by its size; a copy has none."""
-    changed = call.tensor().itemsize != call.result.itemsize or call.has("dtype")
+    changed = call.operand().itemsize != call.result.itemsize or call.has("dtype")
     return float(call.result.size) * changed
 
 

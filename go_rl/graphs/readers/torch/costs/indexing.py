@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import math
-
+from go_rl.graphs.readers import cost_rules
 from go_rl.graphs.readers import decompositions as dense
-from go_rl.graphs.readers.torch.call import Costs, TorchCall, no_flops, per_element, per_input
+from go_rl.graphs.readers.cost_rules import Costs, no_flops, per_element, per_input, sampled
+from go_rl.graphs.readers.torch.call import TorchCall
 
 
 def gather_bytes(call: TorchCall) -> float:
@@ -20,7 +20,7 @@ def updates(call: TorchCall) -> float:
     written = call.get("src", call.get("source", call.get("values", call.get("value"))))
     if hasattr(written, "size"):
         return float(written.size)
-    return float(call.tensor("index", "mask").size if call.has("index") else call.result.size)
+    return float(call.operand("index", "mask").size if call.has("index") else call.result.size)
 
 
 def update_bytes(call: TorchCall) -> float:
@@ -38,43 +38,34 @@ def combined(call: TorchCall) -> float:
 
 def embedding_bag(call: TorchCall) -> float:
     """One FLOP an element of each row that is added, one more where rows are weighted."""
-    rows, width = call.tensor("indices").size, call.tensor("weight").shape[-1]
+    rows, width = call.operand("indices").size, call.operand("weight").shape[-1]
     return float(rows * width * (1 + call.has("per_sample_weights")))
 
 
 def embedding_bag_bytes(call: TorchCall) -> float:
     """The rows that are added, the indices and the result."""
-    weight, indices = call.tensor("weight"), call.tensor("indices")
+    weight, indices = call.operand("weight"), call.operand("indices")
     rows = indices.size * weight.shape[-1] * weight.itemsize
     return rows + indices.nbytes + call.result.nbytes
 
 
 def grid_sampler(call: TorchCall) -> float:
-    """Two FLOP a coordinate to scale it, 3 an axis and result to interpolate (cubic 7)."""
-    grid = call.tensor("grid")
+    """`sampled` at the points of a grid."""
     per_axis = {0: 3, 1: 0, 2: 7}.get(call.get("interpolation_mode", 0), 3)
-    return 2.0 * grid.size + float(per_axis * grid.shape[-1] * call.result.size)
-
-
-def roi_align(call: TorchCall) -> float:
-    """11 FLOP for each bilinear sample, ``sampling_ratio`` squared samples a result."""
-    ratio = max(0, call.get("sampling_ratio", 0)) or 2
-    return 12.0 * ratio * ratio * call.result.size
+    return sampled(call.operand("grid"), call.result, per_axis)
 
 
 def non_max_suppression(call: TorchCall) -> float:
     """A sort of the scores and 12 FLOP for each pair of boxes that may be compared."""
-    boxes = call.tensor("scores").size
+    boxes = call.operand("scores").size
     return dense.sort(boxes) + 12.0 * boxes * min(boxes, call.result.size)
 
 
 def deformable_convolution(call: TorchCall) -> float:
-    """A convolution without padding, 11 FLOP for each bilinear sample, the mask and the bias."""
-    x, weight, out = call.tensor("input"), call.tensor("weight"), call.result
-    taps = math.prod(weight.shape[2:]) * out.shape[0] * math.prod(out.shape[2:])
-    samples = float(taps * x.shape[1])
-    products = 2.0 * out.shape[1] * weight.shape[1] * taps
-    return products + (11.0 + bool(call.get("use_mask"))) * samples + out.size
+    """`cost_rules.deformable_convolution`, and the bias."""
+    arrays = call.operand("input"), call.operand("weight"), call.result
+    masked = bool(call.get("use_mask"))
+    return cost_rules.deformable_convolution(*arrays, masked) + call.result.size
 
 
 GATHER: dict[str, Costs] = {

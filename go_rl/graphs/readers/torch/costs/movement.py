@@ -91,8 +91,8 @@ def is_whole_view(call: TorchCall, strides: Strides, result_strides: Strides) ->
         return False
     if op == "contiguous":
         return strides is None or strides == result_strides
-    if op in COPYING_VIEWS and call.result.size == call.tensor().size:
+    if op in COPYING_VIEWS and call.result.size == call.operand().size:
         return strides is None or (
-            view_strides(call.tensor().shape, strides, call.result.shape) is not None
+            view_strides(call.operand().shape, strides, call.result.shape) is not None
         )
     return True

@@ -11,7 +11,8 @@ from go_rl.core.errors import ReadError
 from go_rl.graphs.readers import decompositions as dense
 from go_rl.graphs.readers.arithmetic.closed_forms import valid_pairs
 from go_rl.graphs.readers.cost import Tensor
-from go_rl.graphs.readers.torch.call import Costs, Formula, TorchCall, per_element
+from go_rl.graphs.readers.cost_rules import Costs, Formula, distances, per_element
+from go_rl.graphs.readers.torch.call import TorchCall
 
 
 def product(first: str, bias: str = "", transposed: bool = False) -> Formula:
@@ -19,7 +20,7 @@ def product(first: str, bias: str = "", transposed: bool = False) -> Formula:
     it is transposed), and one FLOP an element for the bias, for each of ``alpha``, ``beta``."""
 
     def flops(call: TorchCall) -> float:
-        shape = call.tensor(first).shape
+        shape = call.operand(first).shape
         depth = shape[-2] if transposed else shape[-1] if shape else 1
         scalings = sum(call.get(name, 1) != 1 for name in ("alpha", "beta")) if bias else 0
         added = bool(bias) and call.has(bias)
@@ -30,7 +31,7 @@ def product(first: str, bias: str = "", transposed: bool = False) -> Formula:
 
 def bilinear(call: TorchCall) -> float:
     """Both inputs times one matrix for each result, and the bias."""
-    rows, columns = call.tensor("weight").shape[1:]
+    rows, columns = call.operand("weight").shape[1:]
     return call.result.size * (2.0 * rows * columns + 2.0 * columns + call.has("bias"))
 
 
@@ -51,7 +52,7 @@ def trilinear(call: TorchCall) -> float:
 
 def tensordot(call: TorchCall) -> float:
     """``2 * result * depth``."""
-    shape = call.tensor("self").shape
+    shape = call.operand("self").shape
     return 2.0 * call.result.size * math.prod(shape[d] for d in call.get("dims_self", ()))
 
 
@@ -67,16 +68,11 @@ def chain(call: TorchCall) -> float:
 def grouped(call: TorchCall) -> float:
     """Every row of the left operand meets one group's matrix; where the contracted axis is divided
     among the groups, each group's part of it."""
-    left = call.tensor("self", "mat_a", "input").shape
-    right = call.tensor("mat2", "mat_b", "weight").shape
+    left = call.operand("self", "mat_a", "input").shape
+    right = call.operand("mat2", "mat_b", "weight").shape
     if len(left) == len(right) == 2:
         return 2.0 * left[0] * left[1] * right[-1]
     return 2.0 * call.result.size * left[-1]
-
-
-def distances(call: TorchCall) -> float:
-    """Difference, power and sum for each pair and coordinate."""
-    return 3.0 * call.result.size * call.tensor().shape[-1]
 
 
 def spread(value: Any, rank: int, default: int) -> list[int]:
@@ -121,46 +117,41 @@ def multiply_adds(call: TorchCall, x: Tensor, weight: Tensor, out: Tensor) -> fl
 
 def convolution(call: TorchCall) -> float:
     """Products, and one FLOP an element for the bias."""
-    x, weight = call.tensor("input", "self"), call.tensor("weight")
+    x, weight = call.operand("input", "self"), call.operand("weight")
     return multiply_adds(call, x, weight, call.result) + call.has("bias") * call.result.size
 
 
 def convolution_backward(call: TorchCall) -> float:
     """As many products for the gradient of the input, and of the weight, as forward; a sum for that
     of the bias."""
-    gradient = call.tensor("grad_output")
-    each = multiply_adds(call, call.tensor("input"), call.tensor("weight"), gradient)
+    gradient = call.operand("grad_output")
+    each = multiply_adds(call, call.operand("input"), call.operand("weight"), gradient)
     inputs, weight, bias = (*call.get("output_mask", [True] * 3), True, True, True)[:3]
     return each * (bool(inputs) + bool(weight)) + bool(bias) * gradient.size
 
 
 def of_matrices(count: Callable[[int, int], float]) -> Formula:
-    """The FLOP of each matrix, by rows and columns, times their number."""
-
-    def flops(call: TorchCall) -> float:
-        *batch, rows, columns = call.tensor().shape
-        return float(math.prod(batch)) * count(rows, columns)
-
-    return flops
+    """`decompositions.of_matrices` of the first operand."""
+    return lambda call: float(dense.of_matrices(count)([call.operand().shape]))
 
 
 def solve(call: TorchCall) -> float:
     """Factors of each matrix, then two triangular solves."""
-    *batch, n, _ = call.tensor("A", "LU", "input").shape
+    *batch, n, _ = call.operand("A", "LU", "input").shape
     sides = call.result.size // max(1, math.prod(batch) * n)
     return math.prod(batch) * (dense.lu(n, n) + 2 * dense.triangular_solve(n, sides))
 
 
 def triangular_solve(call: TorchCall) -> float:
     """One triangular solve for each matrix."""
-    *batch, n, _ = call.tensor("A", "self").shape
+    *batch, n, _ = call.operand("A", "self").shape
     sides = call.result.size // max(1, math.prod(batch) * n)
     return math.prod(batch) * dense.triangular_solve(n, sides)
 
 
 def fourier(call: TorchCall) -> float:
     """`decompositions.fourier` of the larger side over the axes transformed."""
-    larger = max(call.tensor(), call.result, key=lambda t: t.size)
+    larger = max(call.operand(), call.result, key=lambda t: t.size)
     axes = call.get("dim", None)
     axes = [axes] if isinstance(axes, int) else axes or [-1]
     return dense.fourier(larger.size, tuple(larger.shape[axis] for axis in axes))
@@ -170,13 +161,13 @@ def short_time_fourier(call: TorchCall) -> float:
     """`decompositions.fourier` of every frame, and the window."""
     length = call.get("n_fft", 1)
     bins = length if call.get("onesided") is False else length // 2 + 1
-    elements = max(call.result, call.tensor(), key=lambda t: t.nbytes).size * length / max(1, bins)
+    elements = max(call.result, call.operand(), key=lambda t: t.nbytes).size * length / max(1, bins)
     return elements * (8.0 * max(1, length.bit_length() - 1) + call.has("window"))
 
 
 def quantised_product(call: TorchCall) -> float:
     """A product by a quantised weight, whose columns are counted by the result."""
-    return 2.0 * call.result.size * call.tensor().shape[-1] + 5.0 * call.result.size
+    return 2.0 * call.result.size * call.operand().shape[-1] + 5.0 * call.result.size
 
 
 MATMUL: dict[str, Costs] = {
@@ -189,7 +180,7 @@ MATMUL: dict[str, Costs] = {
         "self"
     ),
     "cdist _cdist_forward _euclidean_dist pairwise_distance pdist _pdist_forward": distances,
-    "corrcoef cov": lambda call: 2.0 * call.result.size * call.tensor().shape[-1],
+    "corrcoef cov": lambda call: 2.0 * call.result.size * call.operand().shape[-1],
     "chain_matmul linalg_multi_dot": chain,
     "einsum": einsum,
     "ger kron outer": per_element(1),
@@ -232,7 +223,7 @@ CONVOLUTION: dict[str, Costs] = {
     " miopen_convolution mkldnn_convolution _slow_conv2d_forward slow_conv3d slow_conv3d_forward"
     " slow_conv_dilated2d slow_conv_dilated3d slow_conv_transpose2d slow_conv_transpose3d"
     " thnn_conv2d": convolution,
-    "conv_tbc": lambda c: 2.0 * c.result.size * math.prod(c.tensor("weight").shape[:2]),
+    "conv_tbc": lambda c: 2.0 * c.result.size * math.prod(c.operand("weight").shape[:2]),
     "convolution_backward convolution_backward_overrideable": convolution_backward,
 }
 """FLOP of convolutions."""

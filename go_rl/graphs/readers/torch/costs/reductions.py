@@ -5,47 +5,36 @@ from __future__ import annotations
 import math
 
 from go_rl.graphs.readers import decompositions as dense
-from go_rl.graphs.readers.torch.call import Costs, Formula, TorchCall, per_element, per_input
+from go_rl.graphs.readers.cost_rules import (
+    Costs,
+    Formula,
+    arg_reduction,
+    per_element,
+    per_input,
+    reduction,
+    sort,
+)
+from go_rl.graphs.readers.torch.call import TorchCall
 from go_rl.graphs.readers.torch.costs.elementwise import larger
 from go_rl.graphs.readers.torch.costs.products import spread
 
 
-def reduction(before: float | int = 0, after: float | int = 0) -> Formula:
-    """A reduction costs inputs - outputs, plus ``before`` an input and ``after`` an output."""
-
-    def flops(call: TorchCall) -> float:
-        n, out = call.tensor().size, call.result.size
-        return float(max(0, n - out) + before * n + after * out)
-
-    return flops
-
-
-def arg_reduction(call: TorchCall) -> float:
-    """XLA compares values, indices and NaNs: 9 FLOP for each of inputs - outputs."""
-    return 9.0 * max(0, call.tensor().size - call.result.size)
-
-
 def _rows(call: TorchCall, name: str = "dim") -> int:
     """Number of rows along the axis that is reduced."""
-    shape, axis = call.tensor().shape, call.get(name, -1)
+    shape, axis = call.operand().shape, call.get(name, -1)
     width = shape[axis] if shape and isinstance(axis, int) else 1
-    return call.tensor().size // max(1, width)
+    return call.operand().size // max(1, width)
 
 
 def softmax(call: TorchCall) -> float:
     """Maximum, subtract, exp (a transcendental), sum, divide: ``4n`` less a reduction's start."""
-    return 4.0 * call.tensor().size - _rows(call)
-
-
-def sort(call: TorchCall) -> float:
-    """`decompositions.sort` of all elements."""
-    return dense.sort(call.tensor().size)
+    return 4.0 * call.operand().size - _rows(call)
 
 
 def top_k(call: TorchCall) -> float:
     """`decompositions.top_k` along the axis."""
     k = call.get("k", 1)
-    return dense.top_k(call.tensor().size, k if isinstance(k, int) else 1)
+    return dense.top_k(call.operand().size, k if isinstance(k, int) else 1)
 
 
 def pool(each: int, once: int, rank: int) -> Formula:
@@ -61,14 +50,14 @@ def pool(each: int, once: int, rank: int) -> Formula:
 
 def layer_norm(call: TorchCall) -> float:
     """Mean, centre, square, mean, divide, scale, bias: ``7n`` (6 without bias) and epsilon."""
-    x = call.tensor("input")
+    x = call.operand("input")
     width = math.prod(call.get("normalized_shape", [1]))
     return (5.0 + call.has("weight") + call.has("bias")) * x.size + x.size // max(1, width)
 
 
 def rms_norm(call: TorchCall) -> float:
     """Square, mean, divide, scale: ``4n`` and epsilon."""
-    x = call.tensor("input")
+    x = call.operand("input")
     width = math.prod(call.get("normalized_shape", [1]))
     return (3.0 + call.has("weight")) * x.size + x.size // max(1, width)
 
@@ -76,7 +65,7 @@ def rms_norm(call: TorchCall) -> float:
 def batch_norm(call: TorchCall) -> float:
     """Subtract mean, multiply by ``scale * rsqrt(variance + epsilon)``, add bias: ``3n + 2C``; the
     moments of a batch: ``4n``."""
-    x = call.tensor("input", "self")
+    x = call.operand("input", "self")
     channels = x.shape[1] if len(x.shape) > 1 else 1
     training = call.get("training", "legit" in call.op and "no_training" not in call.op)
     return 3.0 * x.size + 2.0 * channels + 4.0 * bool(training) * x.size
@@ -84,16 +73,16 @@ def batch_norm(call: TorchCall) -> float:
 
 def resized_sum(call: TorchCall) -> float:
     """Each element of the larger side once."""
-    return float(max(call.tensor().size, call.result.size))
+    return float(max(call.operand().size, call.result.size))
 
 
 def resize(per_axis: int, axes: int) -> Formula:
     """``per_axis`` FLOP for each axis that changes and each element of the larger side."""
 
     def flops(call: TorchCall) -> float:
-        before, after = call.tensor().shape[-axes:], call.result.shape[-axes:]
+        before, after = call.operand().shape[-axes:], call.result.shape[-axes:]
         changed = sum(a != b for a, b in zip(before, after, strict=True))
-        return float(per_axis * changed * max(call.tensor().size, call.result.size))
+        return float(per_axis * changed * max(call.operand().size, call.result.size))
 
     return flops
 

@@ -7,13 +7,15 @@ XLA does not have costs the FLOP of its decomposition.
 from __future__ import annotations
 
 from go_rl.core.graph.op_kind import OpKind
-from go_rl.graphs.readers.torch.call import (
+from go_rl.graphs.readers.cost_rules import (
+    CostRule,
     Costs,
-    TorchRule,
+    cost_rules,
     no_flops,
     per_element,
     per_input,
-    torch_rules,
+    reduction,
+    roi_align,
 )
 from go_rl.graphs.readers.torch.costs.attention import ATTENTION
 from go_rl.graphs.readers.torch.costs.elementwise import ELEMENTWISE
@@ -21,7 +23,6 @@ from go_rl.graphs.readers.torch.costs.indexing import (
     GATHER,
     deformable_convolution,
     non_max_suppression,
-    roi_align,
 )
 from go_rl.graphs.readers.torch.costs.movement import (
     COLLECTIVE_DOMAINS,
@@ -32,7 +33,7 @@ from go_rl.graphs.readers.torch.costs.movement import (
     MOVEMENT,
 )
 from go_rl.graphs.readers.torch.costs.products import CONVOLUTION, MATMUL, grouped
-from go_rl.graphs.readers.torch.costs.reductions import REDUCTION, RESIZING, reduction
+from go_rl.graphs.readers.torch.costs.reductions import REDUCTION, RESIZING
 
 _ATEN: dict[OpKind, dict[str, Costs]] = {
     OpKind.ELEMENTWISE: {**ELEMENTWISE, **RESIZING},
@@ -80,17 +81,17 @@ _COLLECTIVES: dict[OpKind, dict[str, Costs]] = {
     }
 }
 
-RULES: dict[str, TorchRule] = {
-    **torch_rules("aten.", _ATEN),
-    **torch_rules("prims.", _PRIMS),
-    **torch_rules("torchvision.", _VISION),
-    **torch_rules("transformers.", {OpKind.MATMUL: {"grouped_mm_fallback": grouped}}),
-    **torch_rules("quantized_decomposed.", _QUANTISED),
-    **torch_rules("torchao.", _QUANTISED),
+RULES: dict[str, CostRule] = {
+    **cost_rules("aten.", _ATEN),
+    **cost_rules("prims.", _PRIMS),
+    **cost_rules("torchvision.", _VISION),
+    **cost_rules("transformers.", {OpKind.MATMUL: {"grouped_mm_fallback": grouped}}),
+    **cost_rules("quantized_decomposed.", _QUANTISED),
+    **cost_rules("torchao.", _QUANTISED),
 }
 """The rule of every operator that is counted, by operator without its overload."""
 for _domain in COLLECTIVE_DOMAINS:
-    RULES |= torch_rules(f"{_domain}.", _COLLECTIVES)
+    RULES |= cost_rules(f"{_domain}.", _COLLECTIVES)
 
-BYTES_ONLY = TorchRule(OpKind.OTHER, no_flops)
+BYTES_ONLY = CostRule(OpKind.OTHER, no_flops)
 """An unknown operator, counted by bytes at the user's request."""

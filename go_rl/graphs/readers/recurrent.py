@@ -1,4 +1,4 @@
-"""Recurrent layers of ONNX as their steps: a step waits for the one before it.
+"""Recurrent layers as their steps: a step waits for the one before it.
 
 A layer is, for each direction, one product of all inputs with its input weights, then a product of
 the state with the recurrent weights and a cell for each time step, as libraries run it. Priced as
@@ -14,13 +14,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from go_rl.core.graph.op_kind import OpKind
-from go_rl.graphs.readers.graph_builder import TIE_BYTES, GraphBuilder, Node
-from go_rl.graphs.readers.onnx.call import Call, Tensor
-from go_rl.graphs.readers.onnx.costs import fused
-from go_rl.graphs.readers.onnx.values import OnnxValue
+from go_rl.graphs.readers.cost import Tensor
+from go_rl.graphs.readers.graph_builder import TIE_BYTES, GraphBuilder
+from go_rl.graphs.readers.operand import Operand, add_operator, operator_node
 
-GATES = {**fused.GATES, "com.microsoft.DynamicQuantizeLSTM": fused.GATES["LSTM"]}
-"""Recurrent operators and their gates."""
 UNROLL_NODES = 20_000
 """Most nodes into which the recurrent layers of a model are unrolled."""
 
@@ -29,21 +26,18 @@ UNROLL_NODES = 20_000
 class RecurrentLayer:
     """One recurrent operator: its sizes, its price and what it reads."""
 
-    call: Call
+    op_type: str
+    sizes: tuple[int, int, int, int, int, int]
+    """T, B, I, H, G, D."""
+    results: tuple[Tensor | None, ...]
+    """All states, the last ones, the last cells; None where nothing reads them."""
     flops: float
     """FLOP of all steps and directions."""
-    operands: Sequence[OnnxValue | None]
-    name: str
-    source: str
-
-    @property
-    def sizes(self) -> tuple[int, int, int, int, int, int]:
-        """T, B, I, H, G, D."""
-        first, second, inputs = self.call.operand(0).shape
-        steps, batch = (second, first) if self.call.get("layout", 0) else (first, second)
-        weights = self.call.operand(2).shape
-        hidden = self.call.get("hidden_size", 0) or min(weights[1:])
-        return steps, batch, inputs, hidden, GATES[self.call.op], weights[0]
+    operands: Sequence[Operand | None]
+    """Inputs, weights of the inputs, recurrent weights, biases, lengths, first states and cells, as
+    ONNX has them."""
+    name: str = ""
+    source: str = ""
 
     @property
     def unrolled_nodes(self) -> int:
@@ -51,12 +45,12 @@ class RecurrentLayer:
         steps, *_, directions = self.sizes
         return directions * (2 * steps + 1) + 1
 
-    def operand(self, position: int) -> OnnxValue | None:
+    def operand(self, position: int) -> Operand | None:
         """Return an operand; None where it is left out."""
         return self.operands[position] if position < len(self.operands) else None
 
 
-def add_steps(builder: GraphBuilder, layer: RecurrentLayer) -> list[OnnxValue]:
+def add_steps(builder: GraphBuilder, layer: RecurrentLayer) -> list[Operand]:
     """Add a layer step by step; return its results: all states, the last ones, the last cells.
 
     Args:
@@ -65,45 +59,32 @@ def add_steps(builder: GraphBuilder, layer: RecurrentLayer) -> list[OnnxValue]:
     """
     directions = layer.sizes[-1]
     runs = [_add_direction(builder, layer, direction) for direction in range(directions)]
-    results: list[OnnxValue] = []
-    for position, tensor in enumerate(layer.call.outputs):
+    results: list[Operand] = []
+    for position, tensor in enumerate(layer.results):
         if tensor is None:
             continue
         cells = [cell for run in runs for cell in (run if position == 0 else run[-1:])]
+        output = max(0, position - 1)
         if len(cells) == 1 and (position == 0 or directions == 1):
-            results.append(OnnxValue(tensor, cells[0], max(0, position - 1)))
+            results.append(Operand(tensor, cells[0], output))
             continue
-        number = _add_join(builder, layer, position, tensor, cells)
-        results.append(OnnxValue(tensor, number))
-    return results
-
-
-def _add_join(
-    builder: GraphBuilder, layer: RecurrentLayer, position: int, tensor: Tensor, cells: list[int]
-) -> int:
-    """Add the node that lays states of steps, or of directions, one beside the other."""
-    number = builder.add_node(
-        Node(
-            name=f"{layer.name}/{('states', 'last', 'last cells')[min(position, 2)]}",
-            op_type="Concat",
-            kind=OpKind.MOVEMENT,
-            bytes_accessed=2.0 * tensor.nbytes,
-            output_bytes=tensor.nbytes,
-            output_itemsize=tensor.itemsize,
-            output_shape=tensor.shape,
-            element_type=tensor.type,
-            source=layer.source,
+        title = f"{layer.name}/{('states', 'last', 'last cells')[min(position, 2)]}"
+        price = (OpKind.MOVEMENT, 0.0, 2.0 * tensor.nbytes)
+        join = operator_node(
+            title, "Concat", price, [tensor], {}, element_type=tensor.type, source=layer.source
         )
-    )
-    for cell in cells:
-        builder.add_edge(cell, number, tensor.nbytes / len(cells), max(0, position - 1))
-    return number
+        part = Operand(tensor, output=output, sent_bytes=tensor.nbytes / len(cells))
+        number = add_operator(builder, join, [replace(part, producer=cell) for cell in cells])
+        results.append(Operand(tensor, number))
+    return results
 
 
 def _add_direction(builder: GraphBuilder, layer: RecurrentLayer, direction: int) -> list[int]:
     """Add one direction; return the numbers of its cells in the order of time."""
     steps, batch, inputs, hidden, gates, directions = layer.sizes
-    state = replace(layer.call.result, shape=(batch, hidden))
+    state = replace(
+        next(tensor for tensor in layer.results if tensor is not None), shape=(batch, hidden)
+    )
     wide = replace(state, shape=(batch, gates * hidden))
     all_steps = replace(state, shape=(steps, batch, gates * hidden))
     x = layer.operands[0]
@@ -114,14 +95,14 @@ def _add_direction(builder: GraphBuilder, layer: RecurrentLayer, direction: int)
     products = _Part(layer, direction, all_steps, "MatMul", OpKind.MATMUL)
     first = products.add(builder, f"{place}/inputs", of_inputs, [x], 1)
     recurrence = replace(products, result=wide)
-    cells = replace(products, result=state, op_type=layer.call.op, kind=OpKind.ELEMENTWISE)
+    cells = replace(products, result=state, op_type=layer.op_type, kind=OpKind.ELEMENTWISE)
     made: list[int] = []
     before = [layer.operand(5), layer.operand(6)]
     for step in range(steps):
         product = recurrence.add(builder, f"{place}/step {step}/state", of_state, before[:1], 2)
-        read = [OnnxValue(wide, first), OnnxValue(wide, product), *before[1:]]
+        read = [Operand(wide, first), Operand(wide, product), *before[1:]]
         cell = cells.add(builder, f"{place}/step {step}/cell", of_cell, read, 3)
-        before = [OnnxValue(state, cell), OnnxValue(state, cell, 1) if gates == 4 else None]
+        before = [Operand(state, cell), Operand(state, cell, 1) if gates == 4 else None]
         made.append(cell)
     return made
 
@@ -141,7 +122,7 @@ class _Part:
         builder: GraphBuilder,
         name: str,
         flops: float,
-        read: Sequence[OnnxValue | None],
+        read: Sequence[Operand | None],
         weights_at: int,
     ) -> int:
         """Add a node that reads values, and its direction's share of one operand of the layer."""
@@ -149,34 +130,26 @@ class _Part:
         operand = self.layer.operand(weights_at)
         stored = operand.weights if operand is not None else {}
         weights = {key: t.nbytes / directions for key, t in stored.items()}
-        kept, elements = float(sum(weights.values())), sum(t.size for t in stored.values())
+        kept = float(sum(weights.values()))
         given = [value for value in read if value is not None]
         num_bytes = self.result.nbytes + sum(value.tensor.nbytes for value in given)
         if operand is not None:
             num_bytes += kept if stored else operand.tensor.nbytes / directions
             given += [] if stored else [operand]
         cells = 2 if self.kind is OpKind.ELEMENTWISE and self.layer.sizes[4] == 4 else 1
-        number = builder.add_node(
-            Node(
-                name=name,
-                op_type=self.op_type,
-                kind=self.kind,
-                flops=flops,
-                bytes_accessed=num_bytes,
-                output_bytes=cells * self.result.nbytes,
-                weight_bytes=kept,
-                output_itemsize=self.result.itemsize,
-                weight_itemsize=kept * directions / elements if elements else 0.0,
-                weight_arrays=_shares(weights, self.direction, directions),
-                output_shape=self.result.shape,
-                element_type=self.result.type,
-                source=self.layer.source,
-            )
+        node = operator_node(
+            name,
+            self.op_type,
+            (self.kind, flops, num_bytes),
+            [self.result],
+            stored,
+            output_bytes=cells * self.result.nbytes,
+            weight_bytes=kept,
+            weight_arrays=_shares(weights, self.direction, directions),
+            element_type=self.result.type,
+            source=self.layer.source,
         )
-        for value in given:
-            if value.producer is not None:
-                builder.add_edge(value.producer, number, value.tensor.nbytes, value.output)
-        return number
+        return add_operator(builder, node, given)
 
 
 def _shares(weights: Mapping[str, float], direction: int, directions: int) -> dict[str, float]:
