@@ -44,6 +44,8 @@ def test_a_branch_and_loops_written_by_pytorch():
     row = 2 * 16 * 16 + 16 + 16 + 16
     assert graph.flops[graph.index["cond/linear"]] == linear
     assert graph.flops[graph.index["scan"]] == 7 * row
+    moved = 7 * 4 * 16  # of a trip: linear reads and writes one row, the sum three, the product two
+    assert graph.bytes_accessed[graph.index["scan"]] == 7 * moved + 4 * (16 * 16 + 16)
     assert graph.flops[graph.index["while_loop"]] == 5 * (linear + 2)
     assert graph.kind[graph.index["scan"]] == OpKind.CONTROL
     assert graph.meta["notes"] == ["cond: of its branches the dearest is taken, true_graph_0"]

@@ -128,8 +128,10 @@ def _scan(scope: ProgramScope, node: TorchNode) -> None:
     if node.target.endswith((".map", ".map_impl", ".associative_scan")):
         carried, scanned, others = [], given[0], given[1]
     trips = scanned[0].shape[0] if scanned and scanned[0].shape else 1
+    # A trip reads one row, though the loop is sent the whole.
+    rows = max(trips, 1)
     sliced = [
-        replace(v, tensor=replace(v.tensor, shape=v.shape[1:]), sent_bytes=v.num_bytes)
+        replace(v, tensor=replace(v.tensor, shape=v.shape[1:]), sent_bytes=v.num_bytes / rows)
         for v in scanned
     ]
     if node.target.endswith(".associative_scan"):
