@@ -58,22 +58,6 @@ def test_gradients_share_the_device_of_their_operators_and_the_checker_says_so(c
     assert command("check", path, MODEL).code != 0
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (("--colocate", "gradient"), "did you mean 'gradients'"),
-        (("--decide", ","), "name some of placement"),
-        (("--hardware", "ring4", "--objective", "makespan"), "needs fully connected devices"),
-        (("--method", "linear-dp"), "cannot work on objective makespan"),
-        (("--weights", "graph-9.9", "--method", "policy"), "no policy weights 'graph-9.9'"),
-    ],
-)
-def test_bad_input_is_one_clear_error(command, arguments, message):
-    found = command("optimize", MODEL, *arguments)
-    assert found.code == 2
-    assert message in " ".join(found.err.split())
-
-
 def test_memory_that_no_placement_can_satisfy_names_the_tensors(command, tmp_path):
     document = load_hardware("p100x2").to_json()
     document["devices"][0]["memory_bytes"] = 1e6

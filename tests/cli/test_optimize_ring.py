@@ -85,17 +85,3 @@ def test_no_plan_is_told_and_has_exit_code_3(command, chain):
     assert "No plan obeys the rules: this was proved." in shown.out
     assert not Path("there/loads.svg").exists()
     assert command("check", "there/plan.json", chain).code == 1
-
-
-@pytest.mark.parametrize(
-    ("flags", "message"),
-    [
-        ("--method annealing --control blind", "'annealing' has none; use it with auto, all or"),
-        ("--objective max-load --control blind", "control has no meaning for objective max-load"),
-        ("--control blnd", "blind"),
-    ],
-)
-def test_a_control_arm_needs_a_policy(command, chain, flags, message):
-    found = command("optimize", chain, "--hardware", "ring3", "--samples", 5, *flags.split())
-    assert found.code == 2
-    assert message in " ".join(found.err.split())

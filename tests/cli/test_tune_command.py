@@ -51,21 +51,3 @@ def test_a_small_network_is_tuned_for_real_and_resumes(command, tmp_path, drawn)
     other = command(*asked, "--seed", "1")
     assert "is of another run (it differs in seed)" in other.err
     assert (again["speedup"], again["kernels"]) == (document["speedup"], document["kernels"])
-
-
-@pytest.mark.parametrize(
-    ("arguments", "sentence"),
-    [
-        (("zoo:resnet5", "--guide", "random"), "did you mean 'resnet"),
-        (("chain.json", "--guide", "random"), "chain.json: is a file: only JAX functions"),
-        (("nothing.onnx", "--guide", "random"), "is no model that can be tuned"),
-        (("nowhere:f", "--guide", "random"), "there is no module 'nowhere'"),
-        (("zoo:resnet50", "--minutes", "0"), "minutes must be finite and > 0"),
-        (("zoo:resnet50", "--target", "gpu-9"), "--target gpu-9: no kernel cost weights ship"),
-        (("zoo:resnet50", "--cost", "cheap"), "cost must be learned"),
-    ],
-)
-def test_bad_input_is_named(command, chain, arguments, sentence):
-    outcome = command("tune", "kernels", *arguments)
-    assert outcome.code != 0
-    assert sentence in " ".join(outcome.err.replace("│", " ").split())
