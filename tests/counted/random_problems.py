@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from reference.problem_with import problem_with
 from reference.step_problems import STREAMS, random_kinds
+from small_graphs import graph_of
 
 from go_rl.core import (
     DECISIONS,
@@ -20,7 +21,7 @@ from go_rl.core import (
     Problem,
     Topology,
 )
-from go_rl.graphs.readers.graph_builder import GraphBuilder, Node
+from go_rl.graphs.readers.graph_builder import Node
 
 TOPOLOGIES = ("ring", "full", "tree", "host")
 """A ring of chips; devices linked pairwise; a tree of devices; accelerators beside CPUs."""
@@ -58,26 +59,18 @@ def random_graph(seed: int, most_nodes: int = 40) -> OpGraph:
     ]
     kinds = random_kinds(rng, nodes, edges)
     classed, tied, backward = (rng.random() < share for share in (0.3, 0.4, 0.2))
-    builder = GraphBuilder(f"random-{seed}")
-    for n in range(nodes):
+
+    def node(n: int) -> Node:
         own = _size(rng)
         arrays = {f"w{a}": a + 1.0 for a in range(3) if tied and rng.random() < 0.3}
-        builder.add_node(
-            Node(
-                n,
-                "Op",
-                kinds[n],
-                output_bytes=_size(rng),
-                weight_bytes=sum(arrays.values()) + own,
-                weight_arrays=arrays,
-                colocation=int(rng.integers(3)) if classed and rng.random() < 0.4 else FREE,
-                is_backward=backward and n > nodes // 2,
-                is_output=bool(rng.random() < 0.2),
-            )
-        )
-    for u, v, size, output in edges:
-        builder.add_edge(u, v, size, output)
-    return builder.build()
+        return Node(
+            n, "Op", kinds[n], output_bytes=_size(rng), weight_bytes=sum(arrays.values()) + own,
+            weight_arrays=arrays,
+            colocation=int(rng.integers(3)) if classed and rng.random() < 0.4 else FREE,
+            is_backward=backward and n > nodes // 2, is_output=bool(rng.random() < 0.2),
+        )  # fmt: skip
+
+    return graph_of(map(node, range(nodes)), edges, f"random-{seed}")
 
 
 def problem_on(topology: str, graph: OpGraph, seed: int) -> Problem:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from costs.kernels.kernels import few_kernels
 
-from go_rl.core import ReadError, RecordError, TrainingError
+from go_rl.core import ReadError, RecordError
 from go_rl.costs.kernels.measure import worker as measuring
 from go_rl.costs.kernels.measure.collect import KERNELS, NODES, collect_kernels
 from go_rl.costs.kernels.measure.data import (
@@ -101,31 +101,6 @@ def test_a_damaged_pace_is_named(tmp_path, held):
     (tmp_path / "pace-test-1.json").write_text(held)
     with pytest.raises(RecordError, match=r"pace-test-1\.json: .*full_pace_seconds"):
         folder_pace(tmp_path, QUICK)
-
-
-@pytest.mark.parametrize(
-    ("kind", "wrong"),
-    [
-        (SamplingConfig, {"kernels": 0}),
-        (SamplingConfig, {"fusions": ()}),
-        (SamplingConfig, {"fusions": (0.0, 1.5)}),
-        (SamplingConfig, {"most_flops": 0.0}),
-        (TimingConfig, {"seconds": 0.0}),
-        (TimingConfig, {"least_calls": 0}),
-        (CollectConfig, {"target": " "}),
-    ],
-)
-def test_bad_parts_are_refused(kind, wrong):
-    with pytest.raises(TrainingError, match=next(iter(wrong))):
-        kind(**wrong)
-
-
-@pytest.mark.parametrize(
-    "wrong", [{"share": 0.0}, {"share": 1.5}, {"round": -1}, {"core": -1}, {"timeout": 0.0}]
-)
-def test_bad_configurations_are_refused(wrong):
-    with pytest.raises(TrainingError, match=next(iter(wrong))):
-        CollectConfig(**wrong)
 
 
 def test_a_run_that_was_stopped_leaves_its_records_and_makes_them_whole(

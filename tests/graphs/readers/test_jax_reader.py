@@ -176,9 +176,3 @@ def test_unknown_primitives_are_named_or_counted_by_bytes():
 def test_bad_functions(function, args, options, error, message):
     with pytest.raises(error, match=message):
         trace_jax(function, *args, **options)
-
-
-@pytest.mark.parametrize("field", [{"unknown": "skip"}, {"unroll_limit": -1}, {"trip_count": -1}])
-def test_bad_options(field):
-    with pytest.raises(ReadError, match=next(iter(field))):
-        JaxOptions(**field)
