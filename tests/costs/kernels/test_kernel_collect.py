@@ -2,7 +2,6 @@
 
 from dataclasses import replace
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -23,7 +22,7 @@ from go_rl.costs.timing.measuring_run import Release
 from go_rl.costs.timing.rounds import PARTIAL
 from go_rl.costs.timing.worker import folder_pace
 from go_rl.graphs.cutting.file_format import load_kernels, save_kernels
-from go_rl.graphs.zoo.models.building import ZooModel
+from go_rl.graphs.zoo.models.building import ZooModel, floats
 from go_rl.runtime import warm_process
 from go_rl.runtime.records import RECORDS, Record, RecordStore
 from go_rl.runtime.warm_worker import WarmWorker
@@ -35,10 +34,6 @@ QUICK = CollectConfig(
     sampling=SamplingConfig(kernels=4),
     timing=TimingConfig(least_calls=3, seconds=1e-3, pace_seconds=0.01, visits=2),
 )
-
-
-def floats(*shape: int) -> jax.ShapeDtypeStruct:
-    return jax.ShapeDtypeStruct(shape, jnp.float32)
 
 
 def dense() -> ZooModel:

@@ -10,11 +10,7 @@ import pytest
 from go_rl.core import GraphError, OpKind, ReadError, UnknownOperatorError
 from go_rl.graphs.readers.jax.inline import JaxOptions
 from go_rl.graphs.readers.jax.reader import trace_jax
-
-
-def floats(*shape: int) -> jax.ShapeDtypeStruct:
-    return jax.ShapeDtypeStruct(shape, jnp.float32)
-
+from go_rl.graphs.zoo.models.building import floats
 
 PARAMS = {"dense": {"kernel": floats(20, 30), "bias": floats(30)}, "out": floats(30, 5)}
 
