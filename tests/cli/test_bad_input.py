@@ -3,6 +3,7 @@
 import json
 import os
 import shlex
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -171,6 +172,15 @@ REFUSED = [
     ("optimize chain.json --hardware pipe.json", "it is a pipe, not a regular file"),
 ]  # fmt: skip
 """What is typed, and what is said."""
+OF_TVM = [
+    (TUNE, "give --dim 'batch=<size>'"),
+    (f"{TUNE} --dim batch=2 --weight-args 0", "weights does not apply to ONNX"),
+    ("tune programs zoo:resnet17", "did you mean 'resnet18'"),
+    ("tune programs absent.onnx", "absent.onnx: no such file"),
+    ("tune programs broken.onnx", "broken.onnx: not a model that go_rl reads"),
+]
+"""The same where TVM is installed."""
+NEEDS_TVM = pytest.mark.skipif(find_spec("tvm") is None, reason="pip install 'go_rl[tvm]'")
 
 
 @pytest.fixture
@@ -181,12 +191,17 @@ def files(chain, tmp_path, monkeypatch) -> None:
     (tmp_path / "file").write_text("mine")
     (tmp_path / "broken.npz").write_text("garbage")
     (tmp_path / "cut.npz").write_bytes(b"PK\3\4 and no more")
+    (tmp_path / "broken.onnx").write_bytes(b"\xff\xff nothing")
     (tmp_path / "empty").mkdir()
     os.mkfifo(tmp_path / "pipe.json")
     saved(two_layers(), tmp_path / "mlp.onnx")
 
 
-@pytest.mark.parametrize(("line", "said"), REFUSED, ids=[line for line, _ in REFUSED])
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [*REFUSED, *(pytest.param(*row, marks=NEEDS_TVM) for row in OF_TVM)],
+    ids=[line for line, _ in (*REFUSED, *OF_TVM)],
+)
 def test_it_is_said_in_one_line_and_nothing_is_written(refused, files, untimed, line, said):
     before = sorted(Path().rglob("*"))
     refused(*shlex.split(line), said=said)

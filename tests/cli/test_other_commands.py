@@ -1,4 +1,4 @@
-"""``go-rl check``, ``graph``, ``package`` and the options of the command itself."""
+"""``go-rl check``, ``graph``, ``hardware``, ``zoo``, and the last lines of all commands."""
 
 import json
 import shlex
@@ -11,8 +11,10 @@ from profile_documents import chain_document, node_document
 from go_rl.cli.commands.graph import Graph
 from go_rl.cli.model_arguments import ModelArguments, positions_of
 from go_rl.cli.table import COMMANDS
+from go_rl.compare import submitted_plans
 from go_rl.core import GoRLError, Hardware, ReadError, load_hardware
 from go_rl.core.files.typed_json import from_json
+from go_rl.graphs.zoo import zoo_names
 from go_rl.policy.learn.config import NodesTrainConfig, RingTrainConfig
 
 
@@ -165,9 +167,8 @@ def test_shapes_of_inputs_and_positions_of_weights():
     for wrong in ("x", "=2", "x=2x", "x=2x0", "x=axb", "x=-1"):
         with pytest.raises(ReadError, match="NAME=SIZExSIZE"):
             ModelArguments("m", input=(wrong,))
-    for wrong in ("a", "0,", "-1", "0;1"):
-        with pytest.raises(ReadError, match=r"--weight-args .* must be positions"):
-            ModelArguments("m", weight_args=wrong)
+    with pytest.raises(ReadError, match=r"--weight-args .* must be positions"):
+        ModelArguments("m", weight_args="0;1")
 
 
 SCALED = """\
@@ -221,7 +222,7 @@ def test_positions_of_weights(text, positions):
     assert positions_of(text) == positions
 
 
-@pytest.mark.parametrize("text", ["3-1", "a", "0-", "-1", "", "0-99999999999", "0..3"])
+@pytest.mark.parametrize("text", ["3-1", "a", "0-", "0,", "-1", "", "0-99999999999", "0..3"])
 def test_no_positions_of_weights(text):
     with pytest.raises(ReadError, match="such as 0,2 or 0-99, or none"):
         positions_of(text)
@@ -256,3 +257,64 @@ def test_hardware_new_asks_on_a_terminal(command, monkeypatch):
     asked = load_hardware("asked.json")
     assert [device.kind for device in asked.devices] == ["t4", "t4", "l4"]
     assert asked.links.bandwidth == 12e9
+
+
+def last(text: str) -> str:
+    return text.splitlines()[-1]
+
+
+@pytest.mark.parametrize(
+    ("words", "following"),
+    [
+        ("hardware list", "hardware show ring6"),
+        ("hardware show p100x2", "optimize zoo:resnet50 --hardware p100x2"),
+        ("hardware show ring4", "optimize zoo:resnet50 --hardware ring4"),
+        ("hardware this", "hardware this --out this.json"),
+        ("hardware this --out here.json", "optimize zoo:resnet50 --hardware here.json"),
+        ("zoo list --split test", "zoo show unet"),
+        ("zoo show vgg16", "optimize zoo:vgg16"),
+        ("graph zoo:bert-tiny", "optimize zoo:bert-tiny"),
+        ("graph zoo:bert-tiny --unknown bytes", "optimize zoo:bert-tiny --unknown bytes"),
+        ("graph zoo:bert-tiny --save tiny.npz", "optimize tiny.npz"),
+        ("graph chain.json", "optimize chain.json"),
+    ],
+)
+def test_commands_end_with_what_comes_next(command, words, following, tmp_path):
+    (tmp_path / "chain.json").write_text(json.dumps(chain_document()))
+    found = command(*words.split())
+    assert (found.code, last(found.out)) == (0, f"next: go-rl {following}")
+    with_json = command(*words.replace("here.json", "again.json").split(), "--json")
+    assert with_json.document
+    assert "next:" not in with_json.out
+
+
+def test_list_shows_every_graph_and_each_part_alone(command):
+    listed = command("zoo", "list", "--json").document
+    assert listed["version"] == "zoo-1"
+    assert [e["name"] for e in listed["graphs"]] == list(zoo_names(training=True))
+    tested = command("zoo", "list", "--split", "test", "--json").document["graphs"]
+    assert {e["name"] for e in tested} == set(zoo_names("test"))
+    text = command("zoo", "list", "--split", "validation").out
+    assert "5 graphs" in text
+    assert "densenet121" in text
+    assert "resnet18" not in text
+
+
+def test_plans_are_verified(command, monkeypatch):
+    for wrong, code in ([], 0), (["a: the list says 1 s; the plan takes 2 s"], 1):
+        monkeypatch.setattr(submitted_plans, "frozen_differences", lambda _, wrong=wrong: wrong)
+        found = command("zoo", "best", "--verify")
+        assert found.code == code
+        assert ("all is as listed", "the plan takes 2 s")[code] in found.out
+        assert command("zoo", "best", "--verify", "--json").document["wrong"] == wrong
+
+
+def test_a_submission_is_refused_in_one_line(command, refused, chain):
+    assert command("optimize", chain, "--method", "greedy", "--out", "p").code == 0
+    for words, said in (
+        (("p/plan.json",), "none of the named problems"),
+        (("p/plan.json", "--problem", "gcn-16"), "no problem is called 'gcn-16'"),
+        (("p/plan.json", "--board", "p/plan.json"), "--board names a folder"),
+    ):
+        refused("zoo", "best", "submit", *words, said=said)
+    assert "PLAN" in command("zoo", "best", "submit", "--help").out

@@ -79,8 +79,6 @@ def test_masks_by_hand():
     assert info["action_mask"].all()
 
 
-
-
 @pytest.mark.parametrize("form", ["node", "all"])
 def test_one_node(form):
     problem = step_problem([2.0], decisions=("placement",))

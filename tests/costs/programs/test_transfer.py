@@ -15,7 +15,7 @@ from go_rl.costs.programs.learn.transfer.joint_features import JOINT_FEATURES, j
 from go_rl.costs.programs.learn.transfer.tuner import TransferTuner, relative_throughput
 from go_rl.costs.programs.learn.transfer.tuner_network import HEAD, TunerSizes
 from go_rl.costs.programs.learn.transfer.tuner_training import TunerRun
-from tests.costs.programs.with_nests import with_nests_and_traces
+from tests.costs.programs.made_up import with_nests_and_traces
 
 TINY = TunerSizes(units=16, lstm_layers=1, heads=2, unrolling=2, output_layers=(16,))
 RUN = TunerRun(epochs=150, batch=8, learning_rate=5e-3)

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from reference.link_groups import SHAPES
 from reference.step_problems import random_plans, random_step, step_problem
 
 from go_rl.compare.portfolio.registry import METHODS
@@ -16,7 +17,6 @@ from go_rl.verify.check_plan import check_plan
 from go_rl.verify.makespan_value import replayed
 from go_rl.verify.pair_link import pair_route
 
-SHAPES = [(1,), (2,), (5,), (2, 2), (3, 4), (1, 6), (2, 3, 2), (4, 4, 4), (2, 2, 2), (5, 5)]
 MAKESPAN_METHODS = METHODS[Objective.MAKESPAN]
 SLOW = ("hdp", "policy")
 """Methods that compile a network of their own."""
@@ -51,38 +51,6 @@ def test_routes_are_what_the_fields_say(topology, shape):
 
 def on_mesh(problem: Problem, links: Links) -> Problem:
     return replace(problem, hardware=replace(problem.hardware, links=links))
-
-
-def random_mesh(seed: int, devices: int) -> Links:
-    rng = np.random.default_rng(seed)
-    shapes = [shape for shape in SHAPES if np.prod(shape) == devices] + [(devices,)]
-    return Links(
-        Topology.TORUS if rng.integers(2) else Topology.MESH,
-        float(rng.choice([0.25, 1.0, 4.0])),
-        float(rng.choice([0.0, 0.5, 1.0])),
-        shape=shapes[int(rng.integers(len(shapes)))],
-    )
-
-
-def test_the_replay_agrees_with_the_checker():
-    seen = hops = 0
-    for seed in range(80):
-        problem = random_step(seed)
-        problem = on_mesh(problem, random_mesh(seed, problem.hardware.num_devices))
-        device, priority, leader = random_plans(seed, problem, 2)
-        pricer, plans = MakespanPricer(problem), Decisions(device, priority, leader)
-        for i in range(2):
-            status, makespan, trace = pricer.trace(plans, i)
-            if status is Status.UNSUPPORTED:
-                continue
-            checked = replayed(problem, device[i], priority[i], leader[i])
-            assert makespan == pytest.approx(checked.seconds, rel=1e-12)
-            assert trace.peak.tolist() == pytest.approx(checked.peak_bytes, rel=1e-9)
-            found = pricer.evaluate(plans, i)
-            assert found.link_bytes.tolist() == pytest.approx(checked.link_bytes)
-            seen, hops = seen + 1, max(hops, pricer.arrays.most_hops)
-    assert seen > 80
-    assert hops > 2
 
 
 def many(problem: Problem, shape: tuple[int, ...]) -> Problem:
