@@ -1,4 +1,4 @@
-"""Random graphs, and one problem on each of four hardware topologies over the same graph."""
+"""Random graphs, a problem on each of four topologies over the same graph, and quick plans."""
 
 from dataclasses import dataclass
 from functools import lru_cache
@@ -9,15 +9,18 @@ from reference.problem_with import problem_with
 from reference.step_problems import STREAMS, random_kinds
 from small_graphs import graph_of
 
+from go_rl.compare.portfolio import METHODS
 from go_rl.core import (
     DECISIONS,
     FREE,
     RULE_SETS,
+    Budget,
     Device,
     Hardware,
     Links,
     Objective,
     OpGraph,
+    Plan,
     Problem,
     Topology,
 )
@@ -149,3 +152,28 @@ def _step_options(
         label = np.where(graph.colocation == FREE, own, graph.num_nodes + graph.colocation)
         chosen["fixed"] = {n: int(home[k]) for n, k in enumerate(label.tolist())}
     return chosen
+
+
+QUICK = {
+    Objective.RING: ("greedy", "random", "annealing", "metis", "linear-dp"),
+    Objective.MAX_LOAD: ("greedy", "dp", "local-search"),
+    Objective.LATENCY: ("greedy", "greedy", "greedy", "local-search"),
+    Objective.MAKESPAN: (
+        "default", "composed", "expert", "fusion-greedy", "one-device", "heft", "metis", "random",
+        "annealing",
+    ),
+}  # fmt: skip
+"""Methods of milliseconds, the slowest of them less often."""
+SAMPLES = 8
+
+
+def quick_plan(problem: Problem, seed: int) -> Plan:
+    """A plan of one of the objective's quick methods."""
+    names = QUICK[problem.objective]
+    name = names[int(np.random.default_rng(seed).integers(len(names)))]
+    return plan_by(name, problem, SAMPLES, seed)
+
+
+def plan_by(name: str, problem: Problem, samples: int, seed: int) -> Plan:
+    """A plan of a method within some samples."""
+    return METHODS[problem.objective][name]().optimize(problem, Budget(samples=samples), seed)

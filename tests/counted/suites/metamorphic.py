@@ -20,8 +20,7 @@ from go_rl.verify.makespan_value import replayed
 from go_rl.verify.rules import legal
 from go_rl.verify.value import plan_value
 
-from ..product_plans import quick_plan
-from ..random_problems import TOPOLOGIES, FewerLaunches, problem_on, random_graph
+from ..random_problems import TOPOLOGIES, FewerLaunches, problem_on, quick_plan, random_graph
 
 PROBLEMS = 2_500
 FACTOR = 4.0

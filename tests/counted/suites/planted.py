@@ -33,7 +33,7 @@ from go_rl.verify.makespan_value import replayed
 from go_rl.verify.rules import legal
 from go_rl.verify.value import plan_value
 
-from ..product_plans import QUICK, plan_by
+from ..random_problems import QUICK, plan_by
 
 COUNT = 300
 OPTIMUM = 1.0
