@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import NoReturn
 from unittest import mock
 
-from runner.trial import TooLongError, time_limit
+from runner.suite import TooLongError, time_limit
 
 from .kinds import KINDS, mutant
 
