@@ -7,12 +7,10 @@ from typing import Any
 from go_rl.core import OpGraph
 from go_rl.graphs.readers.graph_builder import GraphBuilder, Node
 
-Edge = tuple[int, int, float] | tuple[int, int, float, int]
-
 
 def graph_of(
     nodes: Iterable[Node],
-    edges: Iterable[Edge] = (),
+    edges: Iterable[tuple[Any, ...]] = (),
     name: str = "small",
     meta: Mapping[str, Any] | None = None,
 ) -> OpGraph:
