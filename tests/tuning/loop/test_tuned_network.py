@@ -13,7 +13,6 @@ from go_rl.runtime.records import RecordStore
 from go_rl.tuning.config import TuneProgramsConfig, TuningError
 from go_rl.tuning.loop.nouns import Candidate, Trial, TunedOperator
 from go_rl.tuning.loop.trial_records import known_trials, trial_record
-from go_rl.tuning.loop.tuning_state import TrialBatch
 from go_rl.tuning.tvm.backend import credible
 from go_rl.tuning.tvm.tuned_network import (
     LatencyPoint,
@@ -30,10 +29,6 @@ OPERATORS = (TunedOperator("conv 3", "w0", 2, 1e6), TunedOperator("matmul 4", "w
 
 def trial(key: str, seconds: float | None) -> Trial:
     return Trial(Candidate(key, [key]), seconds, 0.5, "" if seconds else "it crashed")
-
-
-def batch(operator: int, *times: float | None, seconds: float = 30.0) -> TrialBatch:
-    return TrialBatch("slot", operator, 1, tuple(trial(f"s{t}", t) for t in times), seconds)
 
 
 TUNED = TunedNetwork(
