@@ -2,6 +2,7 @@
 
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -107,7 +108,7 @@ def test_stages_that_do_not_fit_are_refused(exported, tmp_path):
 def named_problem() -> Problem:
     """Operators 1 and 2 on two devices."""
     node = Node(1, "Op", OpKind.ELEMENTWISE, flops=1.0, output_bytes=4.0)
-    graph = row_of([node, replace(node, name=2)], 4.0)
+    graph = row_of([node, replace(node, name=2)], 4.0, "pair")
     options = ProblemOptions(objective=Objective.MAX_LOAD)
     return make_problem(graph, load_hardware("p100x2"), options)
 
