@@ -87,15 +87,6 @@ def test_bad_options(tmp_path, made_up, config, options, message):
         train_programs("any", tmp_path, config, **options)
 
 
-def test_bad_configurations():
-    with pytest.raises(TrainingError, match="held_out is for by_model and by_target"):
-        TrainProgramsConfig(held_out=("resnet50",))
-    with pytest.raises(TrainingError, match="by_target needs the one target"):
-        TrainProgramsConfig(split="by_target")
-    with pytest.raises(TrainingError, match="updates must be >= 1"):
-        TrainProgramsConfig(updates=0)
-
-
 def _measured(programs: int, tasks: int):
     """Return made-up programs of another processor, on which everything takes three times as
     long."""
@@ -123,13 +114,6 @@ def test_too_few_tasks_with_a_time():
     few = _measured(20, LEAST_TASKS - 1)
     with pytest.raises(TrainingError, match=rf"{LEAST_TASKS - 1} tasks have a time, and"):
         tuned_weights(start, few, 0)
-
-
-def test_wrong_options():
-    with pytest.raises(TrainingError, match="tasks must be >= 8, not 2"):
-        CalibrateProgramsConfig(tasks=2)
-    with pytest.raises(TrainingError, match=r"minutes must be in \(0, 1440\], not 0"):
-        CalibrateProgramsConfig(minutes=0.0)
 
 
 def test_names_and_weights_are_checked_before_anything_is_timed(tmp_path, monkeypatch):

@@ -1,6 +1,7 @@
 """Tiny models on disk, and the command line as a function."""
 
 import json
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,6 +11,9 @@ import pytest
 from profile_documents import chain_document
 
 from go_rl.cli.main import main
+
+PROGRESS = re.compile(r"reading the model$|\d+/\d+  ")
+"""Lines on standard error that say how far a command is."""
 
 
 @dataclass(frozen=True)
@@ -38,6 +42,21 @@ def command(capsys, monkeypatch, tmp_path) -> Callable[..., Outcome]:
             code = stop.code if isinstance(stop.code, int) else 1
         captured = capsys.readouterr()
         return Outcome(code, captured.out, captured.err)
+
+    return run
+
+
+@pytest.fixture
+def refused(command) -> Callable[..., Outcome]:
+    """Run what is refused: by one line that has the words, nothing on standard output, code 2."""
+
+    def run(*arguments: object, said: str) -> Outcome:
+        found = command(*arguments)
+        assert (found.code, found.out) == (2, ""), found
+        lines = [each for each in found.err.splitlines() if not PROGRESS.match(each)]
+        assert len(lines) == 1, lines
+        assert said in lines[0]
+        return found
 
     return run
 

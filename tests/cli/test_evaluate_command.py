@@ -8,18 +8,8 @@ import pytest
 from go_rl.cli.stopping import Terminated
 from go_rl.report.comparison import FILES
 
-FLAGS = (
-    "--hardware",
-    "ring2",
-    "--rules",
-    "strict",
-    "--samples",
-    12,
-    "--seeds",
-    2,
-    "--out",
-    "found",
-)
+FLAGS = ("--hardware", "ring2", "--rules", "strict", "--samples", 12, "--seeds", 2, "--out",
+         "found")  # fmt: skip
 
 
 pytestmark = pytest.mark.usefixtures("untimed")
@@ -49,39 +39,6 @@ def test_tables_and_curves_of_a_chain(command, chain):
     assert "## ring2, rules strict" in text
     assert "| annealing | 1.000× |" in text
     assert "annealing" in run.out
-
-
-BAD = {
-    "unknown method": (["--methods", "gredy"], "did you mean 'greedy'?"),
-    "unknown package": (["--hardware", "ringg2"], "unknown hardware 'ringg2'"),
-    "unknown rules": (["--rules", "strickt"], "did you mean 'strict'?"),
-    "no seeds": (["--seeds", "0"], "evaluate: --seeds must be >= 1"),
-    "no samples": (["--samples", "0"], "budget: --samples must be >= 1"),
-    "threshold of nothing": (["--thresholds", "0"], "thresholds must be > 0"),
-    "controls without a policy": (["--controls"], "none of greedy has one"),
-    "control without a policy": (["--control", "blind"], "none of greedy has one"),
-    "decide on a ring": (["--decide", "fusion"], "evaluate: --decide has no meaning"),
-    "bound": (["--bound-seconds", "-1"], "evaluate: --bound-seconds must be finite and >= 0"),
-    "both": (["--controls", "--control", "blind"], "evaluate: --controls runs all control arms"),
-    "once": (["--once", "random"], "evaluate: --once names 'random', which is no method"),
-    "a file in the way": (["--out", "taken"], "taken: cannot be written"),
-}
-
-
-@pytest.mark.parametrize(("flags", "message"), BAD.values(), ids=BAD)
-def test_one_clear_line(command, chain, flags, message):
-    Path("taken").write_text("mine")
-    run = command("evaluate", chain, "--methods", "greedy", *FLAGS[:-2], *flags)
-    assert (run.code, run.out, run.err.count("\n")) == (2, "", 1), run.err
-    assert message in run.err
-    assert Path("taken").read_text() == "mine"
-    assert not Path("out").exists()
-
-
-def test_an_unknown_graph_of_the_zoo(command):
-    run = command("evaluate", "zoo:unett", "--methods", "greedy")
-    assert (run.code, run.err.count("\n")) == (2, 1)
-    assert "did you mean 'unet'?" in run.err
 
 
 @pytest.mark.parametrize(

@@ -101,25 +101,6 @@ def test_learning_moves_the_weights(command, kind):
     assert any(not np.array_equal(a, b) for a, b in zip(before, after, strict=True))
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ("makespan --weights orders-1.0", "for objective ring, not makespan"),
-        ("ring --weights dispatch-2.5", "for objective makespan, not ring"),
-        ("ring --batch 1", "batch must be >= 2"),
-        ("makespan --batch 4", "batch has no meaning for policy dispatch"),
-        ("makespan --hardware ring4", "needs fully connected devices"),
-        ("makespan --entropy 0.1", "entropy has no meaning for policy dispatch"),
-        ("ring --control blnd", "blind"),
-    ],
-)
-def test_bad_input_is_one_clear_error(command, tmp_path, arguments, message):
-    found = command("finetune", MODEL, "--objective", *arguments.split(), "--out", "tuned")
-    assert found.code == 2
-    assert message in " ".join(found.err.split())
-    assert not (tmp_path / "tuned").exists()
-
-
 def test_options_of_a_search_are_refused():
     with pytest.raises(SearchError, match="finetune has no option 'method'"):
         go_rl.finetune(MODEL, method="annealing")

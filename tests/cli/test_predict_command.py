@@ -5,7 +5,6 @@ import json
 import pytest
 
 import go_rl
-from go_rl.costs.operators import GPU_WEIGHTS
 from go_rl.costs.operators.predictor import OperatorPredictor
 
 TABLE = "op,B,M,N,K,H\nlinear,1,512,1024,4096,\nbmm,16,512,64,512,\nsoftmax,8192,,,,512\n"
@@ -42,33 +41,6 @@ def test_predict_takes_a_data_sheet_and_python_agrees(command, operators, tmp_pa
     assert document == go_rl.predict(operators, "h100").to_json()
 
 
-def test_bad_networks_are_one_line(command, operators):
-    for flags, message in (
-        (("zoo:bert-larg", "--device", "t4"), "did you mean 'bert-large'"),
-        (("zoo:bert-tiny", "--device", "t44"), "no device 't44'"),
-        (("zoo:bert-tiny", "--device", "t4", "--dim", "batch=2"), "so 'batch' cannot be set"),
-        (("zoo:bert-large", "--device", "t4", "--dim", "batch=-2"), "size >= 1"),
-        (("zoo:bert-large", "--device", "t4", "--dim", "length=2"), "no dimension 'length'"),
-        ((operators, "--device", "t4", "--dim", "batch=2"), "a table of operators has its sizes"),
-        (("none.onnx", "--device", "t4"), "no such file"),
-    ):
-        found = command("predict", *flags)
-        assert (found.code, found.out, found.err.count("\n")) == (2, "", 1), found
-        assert message in found.err
-
-
-def test_bad_input_is_one_line(command, operators, tmp_path):
-    for flags, message in (
-        ((operators, "--device", "tesla-t44"), "did you mean 'tesla-t4'"),
-        (("none.csv", "--device", "t4"), "none.csv: cannot be read"),
-        ((operators, "--device", "t4", "--weights", "gpu-1.1"), f"did you mean '{GPU_WEIGHTS}'"),
-        ((operators, "--device", "t4", "--weights", "none.npz"), "none.npz: no such file"),
-    ):
-        found = command("predict", *flags)
-        assert (found.code, found.out, found.err.count("\n")) == (2, "", 1)
-        assert message in found.err
-
-
 def test_train_operators_writes_weights_that_predict(command, operators, tmp_path, monkeypatch):
     from costs.operators.operators import SMALL, toy_examples
 
@@ -96,32 +68,6 @@ def test_train_operators_writes_weights_that_predict(command, operators, tmp_pat
     (tmp_path / "one.csv").write_text("op,B,M,N,K\nlinear,1,64,64,64\n")
     priced = command("predict", "one.csv", "--device", "t4", "--weights", "mine.npz", "--json")
     assert priced.document["latency_ms"] > 0
-
-
-def test_train_operators_refuses_an_empty_folder(command, operators, tmp_path):
-    (tmp_path / "data").mkdir()
-    found = command("train", "operators", "data", "--out", "mine.npz")
-    assert (found.code, found.err.count("\n")) == (2, 1)
-    assert "data: has no measured operators" in found.err
-    assert "no folder of measured operators" in command("train", "operators", "--out", "a.npz").err
-
-
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        (("--device", "t4", "--element-type", "bf6"), "element type 'bf6'"),
-        (("--device", "this", "--element-type", "bfloat16"), "--element-type is of GPUs"),
-        (("--device", "this", "--fused-attention"), "--fused-attention is of GPUs"),
-    ],
-)
-def test_wrong_element_types_are_one_line(command, operators, words, said):
-    found = command("predict", "zoo:bert-small", *words)
-    assert found.code == 2
-    assert said in found.err
-    assert len(found.err.splitlines()) == 1
-    table = command("predict", operators, "--device", "t4", "--fused-attention")
-    assert (table.code, table.err.count("\n")) == (2, 1)
-    assert "fused_attention is of networks" in table.err
 
 
 def test_fused_attention_is_faster_than_its_pieces(command):

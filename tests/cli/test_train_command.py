@@ -42,11 +42,10 @@ def run(tmp_path, monkeypatch):
     return tmp_path / "run"
 
 
-def test_a_run_of_another_configuration_is_refused_and_left_alone(command, run):
+def test_a_run_of_another_configuration_is_refused_and_left_alone(refused, run):
     before = content(run)
-    found = command("train", "policy", run, "--config", "other.json")
-    assert found.code == 2
-    assert "was made with another configuration" in found.err
+    said = "was made with another configuration"
+    refused("train", "policy", run, "--config", "other.json", said=said)
     assert content(run) == before
 
 
@@ -81,11 +80,9 @@ def begun(monkeypatch):
         ('{"decide": [["placment"]]}', "unknown decision 'placment'; did you mean 'placement'?"),
     ],
 )
-def test_an_odd_file_is_refused_before_anything_is_written(command, tmp_path, begun, text, message):
+def test_an_odd_file_is_refused_before_anything_is_written(refused, tmp_path, begun, text, message):
     (tmp_path / "odd.json").write_text(text)
-    found = command(*NODES, "new", "--config", "odd.json")
-    assert found.code == 2
-    assert message in found.err
+    refused(*NODES, "new", "--config", "odd.json", said=message)
     assert begun == []
     assert not (tmp_path / "new").exists()
 

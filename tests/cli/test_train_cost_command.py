@@ -113,39 +113,29 @@ def test_records_of_several_targets_are_not_mixed_unasked(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("options", "said"),
+    ("line", "said"),
     [
-        (["--data", "x.npz"], "data is for a folder of go-rl measure kernels"),
-        (["--target", "cpu-2"], "target is for a folder of go-rl measure kernels"),
-        (["--held-out", "1"], "--held-out must be in [0, 1), not 1.0"),
-        (["--held-out", "0.999"], "0 are left to learn from"),
-        (
-            ["--held-out", "0.85"],
-            "8 are left to learn from, and no cost model comes of fewer than 10",
-        ),
-        (["--updates", "0"], "updates must be >= 1"),
-        (["--data", "x.json"], "data must end in .npz, not 'x.json'"),
+        ("kernels small.npz w.npz --data x.npz", "data is for a folder of go-rl measure kernels"),
+        ("kernels small.npz w.npz --target cpu-2", "target is for a folder of go-rl measure ker"),
+        ("kernels small.npz w.npz --held-out 1", "--held-out must be in [0, 1), not 1.0"),
+        ("kernels small.npz w.npz --held-out 0.999", "0 are left to learn from"),
+        ("kernels small.npz w.npz --held-out 0.85",
+         "8 are left to learn from, and no cost model comes of fewer than 10"),
+        ("kernels small.npz w.npz --updates 0", "updates must be >= 1"),
+        ("kernels small.npz w.npz --data x.json", "data must end in .npz, not 'x.json'"),
+        ("kernels kernels-cpu-0 w.npz", "no kernel data 'kernels-cpu-0'"),
+        ("kernels . w.npz", "no kernels measured on '"),
+        ("kernels small.npz w.json", "out must end in .npz, not "),
+        ("kernels small.npz small.npz/w.npz", "cannot be written ("),
+        ("flags kernels-cpu-0 w.npz", "no kernel data 'kernels-cpu-0'"),
+        ("flags small.npz w.npz", "small: no kernel was measured under two settings of flags"),
+        ("flags small.npz w.npz --target cpu-9", "train flags: --target is for a folder of go-rl"),
+        ("flags small.npz w.npz --members 0", "members must be >= 1"),
     ],
-)
-def test_wrong_options_are_named_before_anything_is_trained(options, said, data, tmp_path, capsys):
-    assert main(["train", "kernels", str(data), str(tmp_path / "w.npz"), *options]) == 2
-    assert said in " ".join(capsys.readouterr().err.split())
-    assert not (tmp_path / "w.npz").exists()
-
-
-@pytest.mark.parametrize(
-    ("source", "out", "said"),
-    [
-        ("kernels-cpu-0", "w.npz", "no kernel data 'kernels-cpu-0'"),
-        (".", "w.npz", "no kernels measured on '"),
-        ("small.npz", "w.json", "out must end in .npz, not "),
-        ("small.npz", "small.npz/w.npz", "cannot be written ("),
-    ],
-)
-def test_wrong_places_are_named(source, out, said, data, tmp_path, capsys, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    assert main(["train", "kernels", source, str(tmp_path / out), "--updates", "1"]) == 2
-    assert said in " ".join(capsys.readouterr().err.split())
+)  # fmt: skip
+def test_what_is_wrong_is_named_before_anything_is_trained(line, said, data, refused, tmp_path):
+    refused("train", *line.split(), said=said)
+    assert [path.name for path in tmp_path.iterdir()] == ["small.npz"]
 
 
 def test_settings_of_flags_become_weights_that_rank_them(tmp_path, capsys):
@@ -158,19 +148,3 @@ def test_settings_of_flags_become_weights_that_rank_them(tmp_path, capsys):
     said = " ".join(capsys.readouterr().out.split())
     assert f"{count} kernels on cpu-1 learned from. Weights: " in said
     assert f"next: go-rl tune kernels zoo:resnet50 --ranks {out}" in said
-
-
-@pytest.mark.parametrize(
-    ("options", "said"),
-    [
-        (["kernels-cpu-0"], "no kernel data 'kernels-cpu-0'"),
-        (["small.npz"], "small: no kernel was measured under two settings of flags"),
-        (["small.npz", "--target", "cpu-9"], "train flags: --target is for a folder of go-rl"),
-        (["small.npz", "--members", "0"], "members must be >= 1"),
-    ],
-)
-def test_ranks_of_nothing_are_refused(options, said, data, tmp_path, capsys, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    source, *rest = options
-    assert main(["train", "flags", source, "r.npz", *rest]) == 2
-    assert said in " ".join(capsys.readouterr().err.split())

@@ -1,8 +1,12 @@
-"""``go-rl tune kernels`` on a real worker, and what it refuses."""
+"""``go-rl tune kernels`` on a real worker, and what both kinds of tuning need."""
 
 import json
+import sqlite3
+import sys
+from contextlib import closing
 
 import pytest
+from tuning.through_tvm.onnx_networks import saved, two_layers
 
 from go_rl.costs.timing.core_speed import FolderPace, pace_path, write_pace
 
@@ -53,19 +57,22 @@ def test_a_small_network_is_tuned_for_real_and_resumes(command, tmp_path, drawn)
     assert (again["speedup"], again["kernels"]) == (document["speedup"], document["kernels"])
 
 
-@pytest.mark.parametrize(
-    ("arguments", "sentence"),
-    [
-        (("zoo:resnet5", "--guide", "random"), "did you mean 'resnet"),
-        (("chain.json", "--guide", "random"), "chain.json: is a file: only JAX functions"),
-        (("nothing.onnx", "--guide", "random"), "is no model that can be tuned"),
-        (("nowhere:f", "--guide", "random"), "there is no module 'nowhere'"),
-        (("zoo:resnet50", "--minutes", "0"), "minutes must be finite and > 0"),
-        (("zoo:resnet50", "--target", "gpu-9"), "--target gpu-9: no kernel cost weights ship"),
-        (("zoo:resnet50", "--cost", "cheap"), "cost must be learned"),
-    ],
-)
-def test_bad_input_is_named(command, chain, arguments, sentence):
-    outcome = command("tune", "kernels", *arguments)
-    assert outcome.code != 0
-    assert sentence in " ".join(outcome.err.replace("│", " ").split())
+def test_without_tvm_the_command_that_installs_it_is_told(refused, tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "tvm", None)
+    saved(two_layers(), tmp_path / "mlp.onnx")
+    said = "pip install 'go_rl[tvm]'"
+    refused("tune", "programs", "mlp.onnx", "--dim", "batch=1", said=said)
+
+
+def test_a_store_of_a_newer_version_is_refused_and_kept(refused, tmp_path):
+    pytest.importorskip("tvm", reason="TVM is an optional extra: pip install 'go_rl[tvm]'")
+    saved(two_layers(), tmp_path / "mlp.onnx")
+    store = tmp_path / "newer.sqlite"
+    with closing(sqlite3.connect(store)) as connection, connection:
+        connection.execute("CREATE TABLE go_rl_records_version (version INTEGER)")
+        connection.execute("INSERT INTO go_rl_records_version VALUES (9)")
+    before = store.read_bytes()
+    words = ("mlp.onnx", "--dim", "batch=64", "--scheduler", "ansor", "--tuner", "random")
+    said = "newer.sqlite: its records are of version 9"
+    refused("tune", "programs", *words, "--records", str(store), said=said)
+    assert store.read_bytes() == before

@@ -56,24 +56,11 @@ def test_a_plan_and_a_model(command, folder, chain):
         ),
     ],
 )
-def test_a_configuration_that_names_no_model(command, folder, content, message):
+def test_a_configuration_that_names_no_model(refused, folder, content, message):
     (folder / "config.json").write_text(content)
-    found = command("view", folder)
-    assert found.code == 2
-    assert found.err.startswith(f"go-rl: {message}")
+    refused("view", folder, said=f"go-rl: {message}")
 
 
-def test_a_folder_without_a_plan(command):
-    Path("empty").mkdir()
-    found = command("view", "empty")
-    assert found.code == 2
-    assert found.err == (
-        "go-rl: empty: holds no plan.json; go-rl optimize MODEL --out empty writes one\n"
-    )
-
-
-def test_a_plan_for_another_model(command, folder):
-    found = command("view", folder, "zoo:ncf")
-    assert found.code == 2
-    assert "the plan is for another graph: its node 0 is 0" in found.err
+def test_a_plan_for_another_model(refused, folder):
+    refused("view", folder, "zoo:ncf", said="the plan is for another graph: its node 0 is 0")
     assert not (folder / "page.html").exists()

@@ -7,9 +7,10 @@ import pytest
 from reference.list_order import list_order as twin
 from reference.list_order import topological
 from reference.small_rings import ring_problem
+from small_graphs import graph_of
 
 from go_rl.core import ElementType, Geometry, OpGraph, OpKind
-from go_rl.graphs.readers.graph_builder import GraphBuilder, Node
+from go_rl.graphs.readers.graph_builder import Node
 from go_rl.objectives.common.units import RingUnits
 from go_rl.objectives.ring.orders import list_order, reverse_depth_first
 from go_rl.objectives.ring.reference_orders import REFERENCE_ORDERS, reference_orders
@@ -18,16 +19,13 @@ from go_rl.objectives.ring.workspace import RingWorkspace
 
 @pytest.fixture
 def graph() -> OpGraph:
-    builder = GraphBuilder("g")
-    for i, name in enumerate("abc"):
-        builder.add_node(
-            Node(name, "Op", OpKind.MATMUL, flops=float(i), output_bytes=2.0, weight_bytes=3.0,
-                 output_shape=(2, 3), seconds={"x": 1.0, "y": 2.0}, transfer_seconds=0.5,
-                 weight_arrays={"w": 3.0}, geometry=Geometry(), element_type=ElementType.FLOAT32)
-        )  # fmt: skip
-    for u, v, size in ((0, 1, 10.0), (0, 2, 20.0), (1, 2, 30.0)):
-        builder.add_edge(u, v, size)
-    return builder.build()
+    nodes = (
+        Node(name, "Op", OpKind.MATMUL, flops=float(i), output_bytes=2.0, weight_bytes=3.0,
+             output_shape=(2, 3), seconds={"x": 1.0, "y": 2.0}, transfer_seconds=0.5,
+             weight_arrays={"w": 3.0}, geometry=Geometry(), element_type=ElementType.FLOAT32)
+        for i, name in enumerate("abc")
+    )  # fmt: skip
+    return graph_of(nodes, [(0, 1, 10.0), (0, 2, 20.0), (1, 2, 30.0)], "g")
 
 
 ARRAYS = [f.name for f in fields(OpGraph) if "np.ndarray" in str(f.type) and f.name != "seconds"]

@@ -92,24 +92,6 @@ def test_bad_descriptions_are_refused(bad, words):
     assert words in str(error.value)
 
 
-@pytest.mark.parametrize(
-    ("content", "words"),
-    [
-        (None, "cannot be read"),
-        (b"", "not JSON"),
-        (b'{"devices": [', "not JSON"),
-        (b"\xff", "not J"),
-    ],
-)
-def test_bad_files_are_refused(content, words, tmp_path):
-    path = tmp_path / "p.json"
-    if content is not None:
-        path.write_bytes(content)
-    with pytest.raises(HardwareError, match=words) as error:
-        load_hardware(path)
-    assert str(path) in str(error.value)
-
-
 def test_a_file_without_a_name_is_named_once(tmp_path):
     path = tmp_path / "mine.json"
     path.write_text(json.dumps(document(name=None, devices=[])))

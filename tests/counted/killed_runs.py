@@ -6,6 +6,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from cli.test_tune_command import MODULE
+
 from go_rl.policy.agent import new_agent
 from go_rl.policy.config import RingPolicyConfig
 from go_rl.policy.effort import FIELD
@@ -32,17 +34,6 @@ MAKESPAN: dict[str, Any] = {
     "further": [], "hardware": ["p100x2"], "validation_hardware": ["p100x2"],
     "decide": [["placement"]], "samples": 2,
 }  # fmt: skip
-NETWORK = """
-import jax, jax.numpy as jnp
-
-def floats(*shape):
-    return jax.ShapeDtypeStruct(shape, jnp.float32)
-
-def mlp(x, w1, w2):
-    return jnp.tanh(x @ w1) @ w2
-
-mlp.example_args = (floats(8, 16), floats(16, 32), floats(32, 8))
-"""
 TARGET = "here"
 """What records of this machine are filed under."""
 QUICK = (
@@ -133,7 +124,7 @@ RUNS: dict[str, Run] = {
     "tune": Run(
         ("tune", "kernels", "small_mlp:mlp", "--guide", "random", "--minutes", "2", "--k-kernel",
          "1", "--candidates", "4", "--out", "tuned", *QUICK),
-        {"small_mlp.py": NETWORK},
+        {"small_mlp.py": MODULE},
         tuned_nodes,
         kept=measured,
     ),

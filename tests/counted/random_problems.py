@@ -1,4 +1,4 @@
-"""Random graphs, and one problem on each of four hardware topologies over the same graph."""
+"""Random graphs, a problem on each of four topologies over the same graph, and quick plans."""
 
 from dataclasses import dataclass
 from functools import lru_cache
@@ -7,20 +7,24 @@ from typing import Any
 import numpy as np
 from reference.problem_with import problem_with
 from reference.step_problems import STREAMS, random_kinds
+from small_graphs import graph_of
 
+from go_rl.compare.portfolio import METHODS
 from go_rl.core import (
     DECISIONS,
     FREE,
     RULE_SETS,
+    Budget,
     Device,
     Hardware,
     Links,
     Objective,
     OpGraph,
+    Plan,
     Problem,
     Topology,
 )
-from go_rl.graphs.readers.graph_builder import GraphBuilder, Node
+from go_rl.graphs.readers.graph_builder import Node
 
 TOPOLOGIES = ("ring", "full", "tree", "host")
 """A ring of chips; devices linked pairwise; a tree of devices; accelerators beside CPUs."""
@@ -58,26 +62,18 @@ def random_graph(seed: int, most_nodes: int = 40) -> OpGraph:
     ]
     kinds = random_kinds(rng, nodes, edges)
     classed, tied, backward = (rng.random() < share for share in (0.3, 0.4, 0.2))
-    builder = GraphBuilder(f"random-{seed}")
-    for n in range(nodes):
+
+    def node(n: int) -> Node:
         own = _size(rng)
         arrays = {f"w{a}": a + 1.0 for a in range(3) if tied and rng.random() < 0.3}
-        builder.add_node(
-            Node(
-                n,
-                "Op",
-                kinds[n],
-                output_bytes=_size(rng),
-                weight_bytes=sum(arrays.values()) + own,
-                weight_arrays=arrays,
-                colocation=int(rng.integers(3)) if classed and rng.random() < 0.4 else FREE,
-                is_backward=backward and n > nodes // 2,
-                is_output=bool(rng.random() < 0.2),
-            )
-        )
-    for u, v, size, output in edges:
-        builder.add_edge(u, v, size, output)
-    return builder.build()
+        return Node(
+            n, "Op", kinds[n], output_bytes=_size(rng), weight_bytes=sum(arrays.values()) + own,
+            weight_arrays=arrays,
+            colocation=int(rng.integers(3)) if classed and rng.random() < 0.4 else FREE,
+            is_backward=backward and n > nodes // 2, is_output=bool(rng.random() < 0.2),
+        )  # fmt: skip
+
+    return graph_of(map(node, range(nodes)), edges, f"random-{seed}")
 
 
 def problem_on(topology: str, graph: OpGraph, seed: int) -> Problem:
@@ -156,3 +152,28 @@ def _step_options(
         label = np.where(graph.colocation == FREE, own, graph.num_nodes + graph.colocation)
         chosen["fixed"] = {n: int(home[k]) for n, k in enumerate(label.tolist())}
     return chosen
+
+
+QUICK = {
+    Objective.RING: ("greedy", "random", "annealing", "metis", "linear-dp"),
+    Objective.MAX_LOAD: ("greedy", "dp", "local-search"),
+    Objective.LATENCY: ("greedy", "greedy", "greedy", "local-search"),
+    Objective.MAKESPAN: (
+        "default", "composed", "expert", "fusion-greedy", "one-device", "heft", "metis", "random",
+        "annealing",
+    ),
+}  # fmt: skip
+"""Methods of milliseconds, the slowest of them less often."""
+SAMPLES = 8
+
+
+def quick_plan(problem: Problem, seed: int) -> Plan:
+    """A plan of one of the objective's quick methods."""
+    names = QUICK[problem.objective]
+    name = names[int(np.random.default_rng(seed).integers(len(names)))]
+    return plan_by(name, problem, SAMPLES, seed)
+
+
+def plan_by(name: str, problem: Problem, samples: int, seed: int) -> Plan:
+    """A plan of a method within some samples."""
+    return METHODS[problem.objective][name]().optimize(problem, Budget(samples=samples), seed)

@@ -1,13 +1,13 @@
 """The table of what was run: ``counted_suites.md`` and ``.csv``."""
 
-import csv
-import io
 from collections import Counter
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
 
 from runner.progress_file import ProgressFile
 from runner.suite import Failure, Suite
+
+from experiments.rows import csv_text
 
 from .suites import NAMES, find_suite
 
@@ -45,7 +45,7 @@ def write_table(folder: Path, results: Path) -> tuple[Path, Path]:
         raise SystemExit(f"{folder} records no trial: run make test-counted first")
     markdown, table = results / "counted_suites.md", results / "counted_suites.csv"
     markdown.write_text(page(rows, failures))
-    table.write_text(csv_text(rows))
+    table.write_text(csv_text(Row, rows))
     return markdown, table
 
 
@@ -89,14 +89,3 @@ def page(rows: list[Row], failures: list[Failure]) -> str:
         lines += ["", "## Lost", ""]
         lines += [f"- `{failure.repeat}`: {failure.what}" for failure in failures]
     return "\n".join(lines) + "\n"
-
-
-def csv_text(rows: list[Row]) -> str:
-    """The rows as a file holds them."""
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(field.name for field in fields(Row))
-    writer.writerows(
-        [f"{v:.1f}" if isinstance(v, float) else v for v in asdict(row).values()] for row in rows
-    )
-    return out.getvalue()

@@ -3,7 +3,7 @@
 import os
 
 import pytest
-from runner.trial import run_trial
+from runner.suite import run_trial
 from runner.worker_pool import Runner, chosen
 
 from .malformed import CASES as MALFORMED

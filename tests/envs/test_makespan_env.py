@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from reference.small_rings import ring_problem
-from reference.step_problems import random_step, step_problem
+from reference.step_problems import step_problem
 
 from go_rl.core import DECISIONS, EnvironmentUseError, OpKind, Problem, Status
 from go_rl.envs import EnvironmentConfig, PlanEnv
@@ -77,27 +77,6 @@ def test_masks_by_hand():
     info = env.step(1)[4]
     assert info["device"].tolist() == [1, 1, 0, 1]
     assert info["action_mask"].all()
-
-
-@pytest.mark.parametrize("seed", range(10))
-def test_following_the_masks_obeys_pins_classes_and_abilities(seed):
-    rng = np.random.default_rng(seed)
-    colocation = rng.integers(-2, 2, 14).clip(-1).tolist()
-    problem = random_step(seed, decisions=("placement",), colocation=colocation, fixed={0: 0})
-    env = PlanEnv(problem=problem)
-    _, info = env.reset(seed=seed)
-    ended = False
-    while not ended:
-        _, _, ended, _, info = env.step(rng.choice(np.flatnonzero(info["action_mask"])))
-    if env.unwrapped.cases[0].workspace.infeasible is not None:
-        assert info["status"] in {Status.UNSUPPORTED, Status.INFEASIBLE}
-        return
-    assert info["status"] in {Status.OK, Status.OUT_OF_MEMORY}
-    device, label = info["device"], problem.graph.colocation
-    assert device[0] == 0
-    assert all(len(set(device[label == c])) <= 1 for c in (0, 1))
-    takes = problem.seconds[problem.device_kind[device], np.arange(len(device))]
-    assert np.isfinite(takes[~problem.graph.is_fed]).all()
 
 
 @pytest.mark.parametrize("form", ["node", "all"])

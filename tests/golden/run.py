@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from runner.bars import bars
-from runner.line_file import LineFile
+from runner.progress_file import LineFile
 
 from .cases import Case
 from .fingerprint import Facts

@@ -13,8 +13,10 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import NoReturn
 from unittest import mock
+
+from runner.suite import TooLongError, time_limit
 
 from .kinds import KINDS, mutant
 
@@ -67,10 +69,6 @@ ESCAPED_NAME = "escaped.txt"
 """Where a forked worker leaves the exception that it let out."""
 
 
-class _TimeUp(BaseException):
-    """Raised by the alarm; no reader catches it."""
-
-
 def trial(kind: str, data: bytes, forked: bool = False) -> tuple[Outcome, str]:
     """Read ``data`` as a file of a kind; return how it ended and a sentence.
 
@@ -95,7 +93,7 @@ def trial(kind: str, data: bytes, forked: bool = False) -> tuple[Outcome, str]:
                 KINDS[kind].read(path)
         except GoRLError as error:
             return _judge(error)
-        except _TimeUp as error:
+        except TooLongError as error:
             return Outcome.TOO_LONG, _place(error)
         except MemoryError as error:
             return Outcome.TOO_LARGE, _place(error)
@@ -158,7 +156,7 @@ def run_forked(module: str, folder: Path, timeout: float) -> str:
 def _serve_forked(module: str, folder: Path) -> NoReturn:
     """Do a worker's work; an exception that the worker lets out is left in a file."""
     try:
-        signal.alarm(0)
+        signal.setitimer(signal.ITIMER_REAL, 0.0)
         importlib.import_module(module).main(folder)
     except BaseException as error:
         (folder / ESCAPED_NAME).write_text(_place(error))
@@ -187,18 +185,11 @@ def _limits() -> Iterator[None]:
     """Limit address space and time of what runs inside."""
     before = resource.getrlimit(resource.RLIMIT_AS)
     resource.setrlimit(resource.RLIMIT_AS, (_address_space() + MEMORY_BYTES, before[1]))
-    previous = signal.signal(signal.SIGALRM, _time_is_up)
-    signal.alarm(SECONDS)
     try:
-        yield
+        with time_limit(SECONDS):
+            yield
     finally:
-        signal.alarm(0)
-        signal.signal(signal.SIGALRM, previous)
         resource.setrlimit(resource.RLIMIT_AS, before)
-
-
-def _time_is_up(number: int, frame: Any) -> None:
-    raise _TimeUp
 
 
 def _address_space() -> int:

@@ -12,6 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from rounding import assert_rounded_alike
+from small_graphs import graph_of
 
 import go_rl
 from go_rl.core import (
@@ -145,14 +146,13 @@ def test_a_function_with_branches_is_refused(plan):
 
 def diamond() -> OpGraph:
     """x and k feed a; a feeds b and c; d takes both, and k."""
-    builder = GraphBuilder("diamond")
     kinds = {"x": OpKind.INPUT, "k": OpKind.CONSTANT}
-    for name in "xkabcd":
-        kind = kinds.get(name, OpKind.ELEMENTWISE)
-        builder.add_node(Node(name, "op", kind, output_bytes=4.0, is_output=name == "d"))
-    for u, v in ("xa", "ka", "ab", "ac", "bd", "cd", "kd"):
-        builder.add_edge("xkabcd".index(u), "xkabcd".index(v), 4.0)
-    return builder.build()
+    nodes = (
+        Node(name, "op", kinds.get(name, OpKind.ELEMENTWISE), output_bytes=4.0,
+             is_output=name == "d") for name in "xkabcd"
+    )  # fmt: skip
+    pairs = ("xa", "ka", "ab", "ac", "bd", "cd", "kd")
+    return graph_of(nodes, [("xkabcd".index(u), "xkabcd".index(v), 4.0) for u, v in pairs])
 
 
 def test_segments_by_hand():

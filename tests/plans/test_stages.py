@@ -259,11 +259,3 @@ except go_rl.core.ExecutionError as error:
     }  # fmt: skip
     assert said == expected[victim]
     assert not errors or victim == "parent"  # multiprocessing's tracker says that it cleans up
-
-
-@pytest.mark.parametrize(
-    ("field", "value"), [("samples", 1), ("warm_up", -1), ("slots", 0), ("timeout", 0.0)]
-)
-def test_wrong_configurations_are_refused(field, value):
-    with pytest.raises(ExecutionError, match="run: "):
-        PipelineConfig(**{field: value})

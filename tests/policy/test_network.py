@@ -11,7 +11,7 @@ from rounding import assert_rounded_alike
 
 from go_rl.core import PolicyError
 from go_rl.policy.agent import encode
-from go_rl.policy.config import SEGMENT_UNIT, RingPolicyConfig, check_policy
+from go_rl.policy.config import check_policy
 from go_rl.policy.encoder.graphsage import GraphSage
 from go_rl.policy.encoder.segmented_attention import SegmentedAttention
 from go_rl.policy.observations import buckets
@@ -74,22 +74,6 @@ def test_attention_is_the_loop_over_nodes(recurrence, padding):
     weights = params["params"]
     expected, _ = segmented_attention(np.asarray(h), real, weights, HEADS, SEGMENT, recurrence)
     assert_rounded_alike(found[real > 0], expected[real > 0])
-
-
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"hidden": 0}, "hidden must be a whole number >= 1, not 0"),
-        ({"hidden": 10, "heads": 4}, "hidden 10 must be a multiple of heads 4"),
-        ({"sage_layers": -1}, "sage_layers must be a whole number >= 0, not -1"),
-        ({"iterations": 0}, "iterations must be a whole number >= 1, not 0"),
-        ({"segment": 0}, "segment must be a whole number >= 1, not 0"),
-        ({"segment": 96}, f"segment must divide {SEGMENT_UNIT}, not 96"),
-    ],
-)
-def test_a_configuration_is_checked_field_by_field(change, message):
-    with pytest.raises(PolicyError, match=f"^policy: {message}"):
-        RingPolicyConfig(**change)
 
 
 def test_an_unknown_policy_is_named():

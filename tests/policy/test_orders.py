@@ -9,7 +9,7 @@ from reference.layered import layered_ring
 
 from go_rl import load
 from go_rl.compare.portfolio.portfolio import run
-from go_rl.core import Budget, OpGraph, PolicyError, Problem, TrainingError
+from go_rl.core import Budget, OpGraph, PolicyError, Problem
 from go_rl.graphs.readers.archive import save_graph
 from go_rl.graphs.readers.jax.reader import trace_jax
 from go_rl.objectives.ring.methods.order_search import COARSE, OrderSearch
@@ -130,5 +130,3 @@ def test_generated_networks_teach_by_their_inference_functions():
     assert many[0].name.endswith(".strict.analytical")
     graph = load(f"zoo:{many[4].graph}")
     assert not graph.is_backward.any()
-    with pytest.raises(TrainingError, match="leave nothing to learn"):
-        OrdersTrainConfig(generated=0, zoo=False)

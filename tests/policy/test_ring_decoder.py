@@ -81,15 +81,6 @@ def test_sampled_chips_were_possible_when_drawn():
     assert rows[apart].all()
 
 
-@pytest.mark.parametrize("seed", [0, 2**40, 2**63])
-def test_equal_seeds_give_equal_rollouts(seed):
-    one, two = (make(lattice()) for _ in range(2))
-    first, second = one.sample_chips(uniform(one), seed), two.sample_chips(uniform(two), seed)
-    assert first.chip.tolist() == second.chip.tolist()
-    assert first.reward.tolist() == second.reward.tolist()
-    assert len({tuple(row) for row in first.chip.tolist()}) > 1
-
-
 @pytest.mark.parametrize(
     ("call", "message"),
     [

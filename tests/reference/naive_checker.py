@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain, pairwise
 
 import networkx as nx
-from reference import fusion, latency, max_load, replay, ring
+from reference import fusion, host_objectives, replay, ring
 from reference.held import weights_held
 
 from go_rl.core import FREE, Objective, OpKind, Plan, Problem
@@ -46,9 +46,9 @@ def value_of(problem: Problem, plan: Plan) -> float:
         links = (ring.link_seconds(problem, size) for size in price.link_bytes)
         return max([*price.device_seconds, *links])
     if problem.objective is Objective.MAX_LOAD:
-        return max(max_load.loads(problem, home))
+        return max(host_objectives.loads(problem, home))
     if problem.objective is Objective.LATENCY:
-        return latency.latency(problem, home)[0]
+        return host_objectives.latency(problem, home)[0]
     return _replayed(problem, plan).seconds
 
 

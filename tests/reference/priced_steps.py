@@ -4,28 +4,25 @@ from dataclasses import replace
 
 import numpy as np
 from reference.step_problems import STREAMS, random_edges, random_kinds
+from small_graphs import graph_of
 
 from go_rl.core import Device, Hardware, Links, Objective, OpGraph, Problem, Topology
 from go_rl.costs.models import Analytical, ProblemOptions, make_problem
 from go_rl.costs.models.analytical import Efficiency
-from go_rl.graphs.readers.graph_builder import GraphBuilder, Node
+from go_rl.graphs.readers.graph_builder import Node
 
 EVEN = Efficiency(1.0, 1.0, 1.0, 1.0, 1.0, 1.0)
 TILE = Device("tile", 1.0, 1e9, 1.0, launch_seconds=0.5)
 """A FLOP takes a second, so does a byte, a launch half of one."""
 
 
-def graph_of(kinds, edges, flops, accessed, is_output=()) -> OpGraph:
+def priced_graph(kinds, edges, flops, accessed, is_output=()) -> OpGraph:
     """Edges are (u, v, bytes[, result])."""
-    builder = GraphBuilder("small")
-    for n, kind in enumerate(kinds):
-        builder.add_node(
-            Node(n, "Op", kind, flops=flops[n], bytes_accessed=accessed[n],
-                 is_output=n in is_output)
-        )  # fmt: skip
-    for u, v, size, *output in edges:
-        builder.add_edge(u, v, size, *map(int, output))
-    return builder.build()
+    nodes = (
+        Node(n, "Op", kind, flops=flops[n], bytes_accessed=accessed[n], is_output=n in is_output)
+        for n, kind in enumerate(kinds)
+    )
+    return graph_of(nodes, edges)
 
 
 def priced(graph: OpGraph, chips=(TILE,), shares: Efficiency = EVEN, **options) -> Problem:
@@ -58,5 +55,5 @@ def random_problem(seed: int, most_nodes: int) -> Problem:
     chips = (tile, other if rng.random() < 0.3 else tile)[:devices]
     shares = EVEN if rng.random() < 0.5 else Efficiency(0.9, 0.6, 0.4, 0.3, 0.2, 0.8)
     gap = np.array(rng.integers(0, 3, nodes), float) if rng.random() < 0.3 else None
-    graph = graph_of(kinds, edges, flops.tolist(), accessed.tolist(), kept)
+    graph = priced_graph(kinds, edges, flops.tolist(), accessed.tolist(), kept)
     return priced(graph, chips, shares, gap_seconds=gap, bandwidth=2.0)

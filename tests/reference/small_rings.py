@@ -4,9 +4,10 @@ import itertools
 
 import numpy as np
 from reference.problem_with import problem_with
+from small_graphs import graph_of
 
 from go_rl.core import FREE, Device, Hardware, Links, Objective, OpKind, Problem, Topology, rule_set
-from go_rl.graphs.readers.graph_builder import GraphBuilder, Node
+from go_rl.graphs.readers.graph_builder import Node
 from go_rl.verify.rules import legal
 
 
@@ -22,12 +23,8 @@ def ring_problem(
     """Every node takes one second, unless ``seconds`` says otherwise; edges carry one byte."""
     colocation = options.pop("colocation", [FREE] * nodes)
     kinds = options.pop("kinds", [OpKind.OTHER] * nodes)
-    builder = GraphBuilder("small")
-    for n in range(nodes):
-        builder.add_node(Node(n, "Op", kinds[n], flops=1.0, colocation=colocation[n]))
-    for u, v in edges:
-        builder.add_edge(u, v, 1.0)
-    graph = builder.build()
+    listed = (Node(n, "Op", kinds[n], flops=1.0, colocation=colocation[n]) for n in range(nodes))
+    graph = graph_of(listed, ((u, v, 1.0) for u, v in edges))
     chip = Device("tiny", 1.0, memory_bytes, 1.0)
     seconds = np.array([options.pop("seconds", [1.0] * nodes)], np.float64)
     options["edge_bytes"] = np.full(graph.num_edges, options.get("edge_bytes", 1e-3))

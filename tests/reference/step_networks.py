@@ -4,6 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
+from small_graphs import graph_of
 
 from go_rl.core import Objective, OpGraph, OpKind, Plan, Problem, load_hardware
 from go_rl.costs.models import ProblemOptions, make_problem
@@ -37,15 +38,12 @@ def operators(seed: int, nodes: int = 24) -> OpGraph:
 
 def scoped(*names: str, backward: int = 0, edges=None) -> OpGraph:
     """One node for each name, the last ``backward`` of them in the backward pass."""
-    builder = GraphBuilder("scoped")
-    for n, name in enumerate(names):
-        builder.add_node(
-            Node(name, "Op", OpKind.ELEMENTWISE, flops=1e9, bytes_accessed=1e8, output_bytes=1e6,
-                 is_backward=n >= len(names) - backward)
-        )  # fmt: skip
-    for u, v in edges or itertools.pairwise(range(len(names))):
-        builder.add_edge(u, v, 1e6)
-    return builder.build()
+    nodes = (
+        Node(name, "Op", OpKind.ELEMENTWISE, flops=1e9, bytes_accessed=1e8, output_bytes=1e6,
+             is_backward=n >= len(names) - backward) for n, name in enumerate(names)
+    )  # fmt: skip
+    pairs = edges or itertools.pairwise(range(len(names)))
+    return graph_of(nodes, ((u, v, 1e6) for u, v in pairs), "scoped")
 
 
 def holds(problem: Problem, plan: Plan) -> None:

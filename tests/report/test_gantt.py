@@ -7,11 +7,12 @@ from math import floor
 
 import numpy as np
 import pytest
+from small_graphs import row_of
 from timelines import zoo_timeline
 
 from go_rl.core import Evaluation, Objective, OpKind, Plan, Problem, Status, load_hardware, plan_for
 from go_rl.costs.models import ProblemOptions, make_problem
-from go_rl.graphs.readers.graph_builder import GraphBuilder, Node
+from go_rl.graphs.readers.graph_builder import Node
 from go_rl.objectives.makespan.simulate.timeline import MemoryUse, Slice, Timeline, Track
 from go_rl.report.bottleneck import bottleneck
 from go_rl.report.timeline.chrome_trace import save_chrome_trace
@@ -76,11 +77,10 @@ def test_no_text_lies_on_another():
 
 def chain(objective: Objective, hardware: str) -> Problem:
     """x → a (3 GFLOP, 40 kB) → b (1 GFLOP, 8 kB)."""
-    builder = GraphBuilder("chain")
-    builder.add_node(Node("a", "MatMul", OpKind.MATMUL, flops=3e9, output_bytes=4e4))
-    builder.add_node(Node("b", "Conv", OpKind.MATMUL, flops=1e9, output_bytes=8e3))
-    builder.add_edge(0, 1, 4e4)
-    return make_problem(builder.build(), load_hardware(hardware), ProblemOptions(objective))
+    a = Node("a", "MatMul", OpKind.MATMUL, flops=3e9, output_bytes=4e4)
+    b = Node("b", "Conv", OpKind.MATMUL, flops=1e9, output_bytes=8e3)
+    graph = row_of([a, b], 4e4)
+    return make_problem(graph, load_hardware(hardware), ProblemOptions(objective))
 
 
 def planned(problem: Problem, device: list[int], seconds: float, loads, links) -> Plan:

@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from rich.cells import cell_len
 from rich.console import Console
+from small_graphs import graph_of
 
 from go_rl.compare.portfolio.method_rows import rows
 from go_rl.core import (
@@ -26,16 +27,16 @@ from go_rl.core import (
 from go_rl.core.evaluation import failed
 from go_rl.core.unit_text import percent, unit_for
 from go_rl.costs.models import ProblemOptions, make_problem
-from go_rl.graphs.readers.graph_builder import GraphBuilder, Node
+from go_rl.graphs.readers.graph_builder import Node
 from go_rl.report.figures import curves_figure, loads_figure, save_loads
 from go_rl.report.tables import json_rows
 from go_rl.report.text_table import TextTable
 
+ONE = graph_of([Node("a", "MatMul", OpKind.MATMUL, flops=1e6)], name="one")
+
 
 def plan(optimizer: str, seconds: float, bound: float = 1e-3, **fields) -> Plan:
-    builder = GraphBuilder("one")
-    builder.add_node(Node("a", "MatMul", OpKind.MATMUL, flops=1e6))
-    problem = make_problem(builder.build(), load_hardware("ring2"), ProblemOptions(Objective.RING))
+    problem = make_problem(ONE, load_hardware("ring2"), ProblemOptions(Objective.RING))
     zeros = np.zeros(2)
     work = np.array([3.0, 1.0])
     evaluation = Evaluation(Status.OK, seconds, work, zeros, zeros, zeros, zeros, zeros)
@@ -162,9 +163,7 @@ def test_no_control_character_of_a_name_reaches_the_terminal():
 
 def plan_on(hardware: Hardware, optimizer: str = "dp", curve: tuple[CurvePoint, ...] = ()) -> Plan:
     """A plan whose chip i computes for i + 1 ms and sends for half of that."""
-    builder = GraphBuilder("one")
-    builder.add_node(Node("a", "MatMul", OpKind.MATMUL, flops=1e6))
-    problem = make_problem(builder.build(), hardware, ProblemOptions(Objective.RING))
+    problem = make_problem(ONE, hardware, ProblemOptions(Objective.RING))
     count = hardware.num_devices
     ramp = np.arange(1.0, count + 1)
     evaluation = Evaluation(

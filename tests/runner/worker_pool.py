@@ -16,8 +16,7 @@ from pathlib import Path
 import numpy as np
 
 from .progress_file import ProgressFile
-from .suite import Failure, Suite
-from .trial import Batch, run_batch
+from .suite import Batch, Failure, Suite, run_batch
 
 BATCH_SECONDS = 5.0
 """A worker reports about this often; a kill loses at most this much."""

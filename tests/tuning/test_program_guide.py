@@ -106,5 +106,3 @@ def test_weights_of_another_guide_are_one_clear_error(tmp_path, monkeypatch):
         deciders(TuneProgramsConfig(guide="code-trees"))
     with pytest.raises(CheckpointError, match="no weights of tensor programs 'programs-9'"):
         deciders(TuneProgramsConfig(guide="cdmpp", weights="programs-9"))
-    with pytest.raises(TuningError, match="weights are of the guides cdmpp, code-trees and tran"):
-        TuneProgramsConfig(weights="programs-1")

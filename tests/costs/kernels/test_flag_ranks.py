@@ -5,14 +5,12 @@ from dataclasses import replace
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from costs.kernels.ranks import SETTINGS, TINY, flag_data, learned, times
+from costs.kernels.ranks import SETTINGS, flag_data, learned, times
 
 from go_rl.core import CheckpointError, TrainingError
 from go_rl.costs.kernels.ranks import predictor
 from go_rl.costs.kernels.ranks.flag_times import CONFIDENT, flag_times
-from go_rl.costs.kernels.ranks.network import RankNetworkConfig
 from go_rl.costs.kernels.ranks.predictor import FlagRanks, shipped_ranks
-from go_rl.costs.kernels.ranks.training import RankTrainConfig
 from go_rl.costs.learning.losses import group_loss
 from go_rl.runtime.array_file import read_parameters, write_parameters
 
@@ -34,21 +32,6 @@ def test_losses_by_hand(loss, expected):
     times = jnp.array([[0.0, 2.0, 3.0], [7.0, 3.0, 0.0], [0.0, 0.0, 0.0]])
     real = jnp.array([[1.0, 1.0, 1.0], [1.0, 1.0, 0.0], [0.0, 0.0, 0.0]])
     assert group_loss(loss, score, times, real) == pytest.approx(expected, rel=1e-5)
-
-
-@pytest.mark.parametrize(
-    "wrong", [{"updates": 0}, {"batch": 0}, {"learning_rate": 0.0}, {"forget": 1.0}, {"most": 0.0}]
-)
-def test_bad_configurations_are_refused(wrong):
-    with pytest.raises(TrainingError, match=next(iter(wrong))):
-        RankTrainConfig(**wrong)
-
-
-def test_bad_networks_are_refused():
-    with pytest.raises(TrainingError, match="head must be >= 1"):
-        RankNetworkConfig(TINY.embedding, head=0)
-    with pytest.raises(TrainingError, match="bins must be >= 0"):
-        RankNetworkConfig(TINY.embedding, bins=-1)
 
 
 def test_first_confident_times_of_kernels_under_two_settings_are_learned_from():

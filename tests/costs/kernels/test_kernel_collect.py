@@ -2,13 +2,12 @@
 
 from dataclasses import replace
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 from costs.kernels.kernels import few_kernels
 
-from go_rl.core import ReadError, RecordError, TrainingError
+from go_rl.core import ReadError, RecordError
 from go_rl.costs.kernels.measure import worker as measuring
 from go_rl.costs.kernels.measure.collect import KERNELS, NODES, collect_kernels
 from go_rl.costs.kernels.measure.data import (
@@ -23,7 +22,7 @@ from go_rl.costs.timing.measuring_run import Release
 from go_rl.costs.timing.rounds import PARTIAL
 from go_rl.costs.timing.worker import folder_pace
 from go_rl.graphs.cutting.file_format import load_kernels, save_kernels
-from go_rl.graphs.zoo.models.building import ZooModel
+from go_rl.graphs.zoo.models.building import ZooModel, floats
 from go_rl.runtime import warm_process
 from go_rl.runtime.records import RECORDS, Record, RecordStore
 from go_rl.runtime.warm_worker import WarmWorker
@@ -35,10 +34,6 @@ QUICK = CollectConfig(
     sampling=SamplingConfig(kernels=4),
     timing=TimingConfig(least_calls=3, seconds=1e-3, pace_seconds=0.01, visits=2),
 )
-
-
-def floats(*shape: int) -> jax.ShapeDtypeStruct:
-    return jax.ShapeDtypeStruct(shape, jnp.float32)
 
 
 def dense() -> ZooModel:
@@ -101,31 +96,6 @@ def test_a_damaged_pace_is_named(tmp_path, held):
     (tmp_path / "pace-test-1.json").write_text(held)
     with pytest.raises(RecordError, match=r"pace-test-1\.json: .*full_pace_seconds"):
         folder_pace(tmp_path, QUICK)
-
-
-@pytest.mark.parametrize(
-    ("kind", "wrong"),
-    [
-        (SamplingConfig, {"kernels": 0}),
-        (SamplingConfig, {"fusions": ()}),
-        (SamplingConfig, {"fusions": (0.0, 1.5)}),
-        (SamplingConfig, {"most_flops": 0.0}),
-        (TimingConfig, {"seconds": 0.0}),
-        (TimingConfig, {"least_calls": 0}),
-        (CollectConfig, {"target": " "}),
-    ],
-)
-def test_bad_parts_are_refused(kind, wrong):
-    with pytest.raises(TrainingError, match=next(iter(wrong))):
-        kind(**wrong)
-
-
-@pytest.mark.parametrize(
-    "wrong", [{"share": 0.0}, {"share": 1.5}, {"round": -1}, {"core": -1}, {"timeout": 0.0}]
-)
-def test_bad_configurations_are_refused(wrong):
-    with pytest.raises(TrainingError, match=next(iter(wrong))):
-        CollectConfig(**wrong)
 
 
 def test_a_run_that_was_stopped_leaves_its_records_and_makes_them_whole(

@@ -9,6 +9,7 @@ import pytest
 from costs.kernels.kernels import few_features, few_kernels, weights
 from parameters import random_variables
 from rounding import assert_rounded_alike
+from small_graphs import graph_of
 
 from go_rl.core import CheckpointError, Geometry, OpKind, TrainingError
 from go_rl.costs.kernels.batch import KernelBatch, batch_of
@@ -20,26 +21,22 @@ from go_rl.costs.kernels.training import KernelTrainConfig
 from go_rl.costs.learning.losses import absolute_loss
 from go_rl.graphs.cutting.kernel_set import cut_kernels
 from go_rl.graphs.cutting.opcode_names import UNKNOWN
-from go_rl.graphs.readers.graph_builder import GraphBuilder, Node
+from go_rl.graphs.readers.graph_builder import Node
 
 
 def matmul_and_relu():
     """[3, 1023] times a weight [1023, 7], then a maximum; the product is of no use elsewhere."""
-    builder = GraphBuilder("g")
-    builder.add_node(Node("x", "input", OpKind.INPUT, output_bytes=12276.0, output_itemsize=4.0,
-                          output_shape=(3, 1023)))  # fmt: skip
-    builder.add_node(
+    nodes = (
+        Node("x", "input", OpKind.INPUT, output_bytes=12276.0, output_itemsize=4.0,
+             output_shape=(3, 1023)),
         Node("dot", "dot_general", OpKind.MATMUL, flops=2.0 * 3 * 7 * 1023, output_bytes=84.0,
              weight_bytes=28644.0, output_itemsize=4.0, output_shape=(3, 7),
-             geometry=Geometry(minor=3.0))
-    )  # fmt: skip
-    builder.add_node(
+             geometry=Geometry(minor=3.0)),
         Node("relu", "max", OpKind.ELEMENTWISE, flops=21.0, output_bytes=84.0, output_itemsize=4.0,
-             output_shape=(3, 7), geometry=Geometry())
+             output_shape=(3, 7), geometry=Geometry()),
     )  # fmt: skip
-    builder.add_edge(0, 1, 12276.0)
-    builder.add_edge(1, 2, 84.0)
-    return cut_kernels(builder.build(), np.array([0, 1, 1]))[0]
+    graph = graph_of(nodes, [(0, 1, 12276.0), (1, 2, 84.0)])
+    return cut_kernels(graph, np.array([0, 1, 1]))[0]
 
 
 def test_by_hand():
@@ -103,19 +100,6 @@ def test_the_absolute_loss_by_hand():
     loss = absolute_loss(predicted, jnp.zeros((3, 1)), jnp.array([1.0, 1.0, 0.0]))
     huber = (0.04**2 / 2 / 0.1 + (2.0 - 0.05)) / 2
     assert loss == pytest.approx(huber + 0.1 * (0.04**2 / 2 + 2.0) / 2)
-
-
-@pytest.mark.parametrize(
-    "wrong", [{"updates": 0}, {"nodes": 159}, {"learning_rate": 0.0}, {"forget": 1.0}]
-)
-def test_bad_configurations_are_refused(wrong):
-    with pytest.raises(TrainingError, match=next(iter(wrong))):
-        KernelTrainConfig(**wrong)
-
-
-def test_a_width_must_divide_among_the_heads():
-    with pytest.raises(TrainingError, match="width must be a multiple of 4, not 6"):
-        KernelNetworkConfig(width=6)
 
 
 SMALL = KernelTrainConfig(

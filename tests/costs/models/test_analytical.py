@@ -6,6 +6,7 @@ from importlib.resources import files
 
 import numpy as np
 import pytest
+from small_graphs import graph_of
 
 import go_rl
 from experiments.kernels.kernel_cost_model import calibrate
@@ -15,19 +16,16 @@ from go_rl.costs.devices import device_names
 from go_rl.costs.models import Analytical, CostModel, Efficiency, Kernels, shipped_parameters
 from go_rl.costs.models.stage_prices import stage_factors
 from go_rl.costs.models.stage_times import StageTimes, append_times, read_times
-from go_rl.graphs.readers.graph_builder import GraphBuilder, Node
+from go_rl.graphs.readers.graph_builder import Node
 
 CHIP = Device("tile", peak_flops=1e12, memory_bytes=1e9, memory_bandwidth=1e11, host_bandwidth=1e10)
 EVEN = Analytical({"tile": Efficiency(0.5, 0.25, 0.1, 0.2, 0.05, 0.8)})
 
 
 def kernels(kinds: list[OpKind], flops, accessed, streamed=0.0) -> Kernels:
-    builder = GraphBuilder("kernels")
-    for i, kind in enumerate(kinds):
-        builder.add_node(Node(i, "Op", kind))
     size = len(kinds)
     return Kernels(
-        graph=builder.build(),
+        graph=graph_of(Node(i, "Op", kind) for i, kind in enumerate(kinds)),
         kind=np.array(kinds, np.int8),
         flops=np.broadcast_to(np.array(flops, np.float64), size).copy(),
         bytes_accessed=np.broadcast_to(np.array(accessed, np.float64), size).copy(),

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from small_graphs import graph_of
 
 from go_rl.core import (
     FREE,
@@ -18,37 +19,26 @@ from go_rl.core import (
     load_hardware,
 )
 from go_rl.costs.models import Analytical, ProblemOptions, Profiled, file_hardware, make_problem
-from go_rl.graphs.readers.graph_builder import GraphBuilder, Node
+from go_rl.graphs.readers.graph_builder import Node
 
 MAX_LOAD = ProblemOptions(objective=Objective.MAX_LOAD)
 
 
 def graph(profile: bool = False, backward: bool = False, **meta) -> OpGraph:
     """a -> b -> c in fp32: 4 kB, 8 kB and 4 kB of results; weights 0, 160 MB and 2 MB."""
-    builder = GraphBuilder("model", meta)
     weights, sizes = (0.0, 160e6, 2e6), (4e3, 8e3, 4e3)
-    for i, name in enumerate("abc"):
-        seconds = {"accelerator": 1.0 + i, "cpu": 10.0 + i} if profile else {}
-        builder.add_node(
-            Node(
-                name,
-                "Gemm",
-                OpKind.MATMUL,
-                flops=0.0 if profile else 1e9,
-                bytes_accessed=weights[i] + sizes[i],
-                output_bytes=sizes[i],
-                weight_bytes=weights[i],
-                output_itemsize=4.0,
-                weight_itemsize=4.0 if weights[i] else 0.0,
-                colocation=0 if name != "c" else FREE,
-                is_backward=backward and name == "c",
-                seconds=seconds,
-                transfer_seconds=0.5 * i if profile else None,
-            )
+    nodes = (
+        Node(
+            name, "Gemm", OpKind.MATMUL, flops=0.0 if profile else 1e9,
+            bytes_accessed=weights[i] + sizes[i], output_bytes=sizes[i], weight_bytes=weights[i],
+            output_itemsize=4.0, weight_itemsize=4.0 if weights[i] else 0.0,
+            colocation=0 if name != "c" else FREE, is_backward=backward and name == "c",
+            seconds={"accelerator": 1.0 + i, "cpu": 10.0 + i} if profile else {},
+            transfer_seconds=0.5 * i if profile else None,
         )
-    builder.add_edge(0, 1, 4e3)
-    builder.add_edge(1, 2, 8e3)
-    return builder.build()
+        for i, name in enumerate("abc")
+    )  # fmt: skip
+    return graph_of(nodes, [(0, 1, 4e3), (1, 2, 8e3)], "model", meta)
 
 
 class Mine:

@@ -12,7 +12,7 @@ from go_rl.costs.operators import GPU_WEIGHTS
 from go_rl.costs.operators.architectures import AMPERE, VOLTA, generation_of, power_ratio
 from go_rl.costs.operators.calibration import CELLS, bounds, calibrate, cells
 from go_rl.costs.operators.examples import ERROR_GROUPS, OperatorInputs
-from go_rl.costs.operators.predictor import KIND, OperatorFitConfig, OperatorPredictor
+from go_rl.costs.operators.predictor import KIND, OperatorPredictor
 from go_rl.costs.operators.pricing import LogSeconds
 from go_rl.costs.operators.tables import OPERATORS, STREAMS, OperatorRows
 from go_rl.costs.operators.tables.operator_rows import SIZES, sizes_of
@@ -60,8 +60,6 @@ def test_a_fit_needs_two_devices_and_rows():
     alone = replace(few, inputs=replace(few.inputs, devices=few.inputs.devices[:1]))
     with pytest.raises(TrainingError, match="2 devices or more"):
         OperatorPredictor.fit(alone, SMALL)
-    with pytest.raises(TrainingError, match="updates must be positive"):
-        OperatorFitConfig(updates=0)
 
 
 def test_operators_that_it_did_not_learn_are_refused():

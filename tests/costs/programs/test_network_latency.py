@@ -15,7 +15,7 @@ from go_rl.costs.programs.network_latency import (
     check_priced,
     network_latency,
 )
-from tests.costs.programs.with_nests import nest_of
+from tests.costs.programs.made_up import nest_of
 
 GAP = 1e-3
 CPU = ProgramTarget("cpu", "x86-64-v3")

@@ -15,8 +15,7 @@ from go_rl.costs.programs.learn.predictor import ProgramPredictor
 from go_rl.costs.programs.learn.reading import join_examples
 from go_rl.costs.programs.machine_code.machine_numbers import MACHINE_NAMES
 from go_rl.costs.trees.boosted import BoostedConfig
-from tests.costs.programs.made_up import learned_programs, made_up_programs
-from tests.costs.programs.with_nests import with_nests_and_traces
+from tests.costs.programs.made_up import learned_programs, made_up_programs, with_nests_and_traces
 
 LIGHTGBM = BoostedConfig(trees=30, leaves=4, learning_rate=0.3, least_rows=1)
 

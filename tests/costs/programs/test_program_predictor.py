@@ -12,7 +12,6 @@ from go_rl.core import CheckpointError, TrainingError
 from go_rl.costs.programs.features.cdmpp_files import load_cdmpp
 from go_rl.costs.programs.learn.predictor import ProgramPredictor
 from go_rl.costs.programs.learn.program_weights import load_program_weights
-from go_rl.costs.programs.learn.training import ProgramTrainConfig
 from go_rl.costs.programs.learn.transfer.tuner import TransferTuner
 from go_rl.costs.programs.learn.weights_file import KIND
 from go_rl.costs.programs.nests import NestError
@@ -75,19 +74,6 @@ def test_unknown_leaf_count_is_refused(examples, learned):
 def test_too_few_programs_are_refused(examples):
     with pytest.raises(TrainingError, match="5 programs of 5 tasks are left"):
         ProgramPredictor.fit(examples.take(np.arange(5)), TINY_RUN)
-
-
-@pytest.mark.parametrize(
-    ("fields", "message"),
-    [
-        ({"batch": 0}, "batch must be >= 1"),
-        ({"updates": 0}, "updates must be >= 1"),
-        ({"cmd_weight": -1.0}, "must be >= 0"),
-    ],
-)
-def test_bad_configuration(fields, message):
-    with pytest.raises(TrainingError, match=message):
-        ProgramTrainConfig(**fields)
 
 
 def columns() -> dict[str, Any]:

@@ -15,7 +15,7 @@ from go_rl.costs.programs.learn.transfer.joint_features import JOINT_FEATURES, j
 from go_rl.costs.programs.learn.transfer.tuner import TransferTuner, relative_throughput
 from go_rl.costs.programs.learn.transfer.tuner_network import HEAD, TunerSizes
 from go_rl.costs.programs.learn.transfer.tuner_training import TunerRun
-from tests.costs.programs.with_nests import with_nests_and_traces
+from tests.costs.programs.made_up import with_nests_and_traces
 
 TINY = TunerSizes(units=16, lstm_layers=1, heads=2, unrolling=2, output_layers=(16,))
 RUN = TunerRun(epochs=150, batch=8, learning_rate=5e-3)
@@ -108,17 +108,3 @@ def test_fine_tuning_changes_the_head_alone():
 def _leaves(tree) -> list[np.ndarray]:
     values = [_leaves(each) if isinstance(each, dict) else [each] for each in tree.values()]
     return [each for some in values for each in some]
-
-
-@pytest.mark.parametrize(
-    ("make", "message"),
-    [
-        (lambda: TunerSizes(units=5, heads=4), "must be a multiple of heads"),
-        (lambda: TunerSizes(unrolling=0), "unrolling must be >= 1, not 0"),
-        (lambda: TunerRun(loss="rms"), "no loss 'rms'; did you mean 'rmse'"),
-        (lambda: TunerRun(epochs=0), "epochs must be >= 1"),
-    ],
-)
-def test_bad_configuration(make, message):
-    with pytest.raises(TrainingError, match=message):
-        make()

@@ -240,13 +240,6 @@ class TestCandidateRanks(PredictorContract):
         with pytest.raises(MissingDependencyError, match=r"pip install 'go_rl\[tuning\]'"):
             CandidateRanks.fit(_measured_candidates())
 
-    @pytest.mark.parametrize(
-        "wrong", [{"trees": 0}, {"bins": 1}, {"learning_rate": 0.0}, {"column_share": 1.1}]
-    )
-    def test_bad_configurations_are_refused(self, wrong):
-        with pytest.raises(TrainingError, match=next(iter(wrong))):
-            CandidateRanksConfig(**wrong)
-
 
 class TestCandidateRanksOfPairs(TestCandidateRanks):
     loss: TreeLoss = "rank"

@@ -1,27 +1,12 @@
 """Profiles in dnn-partitioning's form with one thing wrong."""
 
 import json
-from typing import Any
+
+from cli.profile_documents import chain_document
 
 from .case import DROP, INF, NAN, Malformed, Told, edits
 
-DOCUMENT: dict[str, Any] = {
-    "maxSizePerFPGA": 1000.0,
-    "maxFPGAs": 2,
-    "maxCPUs": 1,
-    "nodes": [
-        {
-            "id": i,
-            "supportedOnFpga": 1,
-            "cpuLatency": 10.0,
-            "fpgaLatency": 1.0,
-            "isBackwardNode": 0,
-            "size": 10.0,
-        }
-        for i in range(4)
-    ],
-    "edges": [{"sourceId": i, "destId": i + 1, "cost": 0.1} for i in range(3)],
-}
+DOCUMENT = chain_document(4)
 SECONDS = (DROP, None, "12", NAN, INF, -1.0, [1.0], {})
 WRONG = (
     *((("nodes", 1, name), SECONDS) for name in ("cpuLatency", "fpgaLatency", "size")),

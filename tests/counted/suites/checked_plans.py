@@ -6,8 +6,7 @@ from runner.suite import Suite
 from go_rl.core import Plan, Problem, Status
 from go_rl.verify.check_plan import check_plan
 
-from ..product_plans import quick_plan
-from ..random_problems import TOPOLOGIES, problem_on, random_graph
+from ..random_problems import TOPOLOGIES, problem_on, quick_plan, random_graph
 
 GRAPHS = 10_000
 CLOSE = 1e-9

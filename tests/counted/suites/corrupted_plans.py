@@ -13,8 +13,7 @@ from go_rl.core import Plan, PlanError, Problem
 from go_rl.verify.check_plan import check_plan
 
 from ..corruptions import CORRUPTIONS, Corruption, corrupted
-from ..product_plans import quick_plan
-from ..random_problems import TOPOLOGIES, problem_on, random_graph
+from ..random_problems import TOPOLOGIES, problem_on, quick_plan, random_graph
 
 COUNT = 3_000
 VALUE_TOLERANCE = 1e-6

@@ -30,7 +30,8 @@ DECISIONS_OF = {
     "Fusion": ("fusion",),
     "Joint": DECISIONS,
 }
-FORMS = {"Partition": ("node", "fix", "sample")}
+FORMS = {"Partition": ("node", "relative", "fix", "sample")}
+MASKED = ("node", "relative")
 CHECK_EVERY = 10
 """One trial in so many runs Gymnasium's checker, which resets and steps many times."""
 VECTOR_STEPS = 12
@@ -78,7 +79,7 @@ def episodes(name: str, fields: dict[str, Any], seed: int) -> Iterator[str]:
         yield "two copies reset to different states"
     for _ in range(100):
         info = results[0][-1]
-        mask = info["action_mask"] if fields["action"] == "node" else None
+        mask = info["action_mask"] if fields["action"] in MASKED else None
         action = pair[0].action_space.sample(mask=mask)
         results = [env.step(action) for env in pair]
         if not data_equivalence(*results, exact=True):

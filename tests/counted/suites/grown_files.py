@@ -10,11 +10,12 @@ from pathlib import Path
 
 import numpy as np
 from runner.suite import Suite
+from small_graphs import row_of
 
 from go_rl.core import GoRLError, OpKind
 from go_rl.graphs.readers import load_graph, save_graph
 from go_rl.graphs.readers.archive import ARRAYS, SIZED_BY
-from go_rl.graphs.readers.graph_builder import GraphBuilder, Node
+from go_rl.graphs.readers.graph_builder import Node
 from go_rl.runtime.records.record_file import load_records
 
 COUNT = 60
@@ -25,12 +26,8 @@ INDICES = ("senders", "receivers", "edge_output", "colocation", "tied_node", "ti
 
 
 def _graph(folder: Path) -> Path:
-    builder = GraphBuilder("toy")
-    for i in range(9):
-        builder.add_node(Node(i, "Op", OpKind.OTHER, flops=float(i)))
-    for i in range(8):
-        builder.add_edge(i, i + 1, 8.0, 0)
-    save_graph(builder.build(), folder / "toy.npz")
+    nodes = (Node(i, "Op", OpKind.OTHER, flops=float(i)) for i in range(9))
+    save_graph(row_of(nodes, 8.0, "toy"), folder / "toy.npz")
     return folder / "toy.npz"
 
 

@@ -11,16 +11,16 @@ from dataclasses import replace
 
 import numpy as np
 from runner.suite import Suite
+from small_graphs import graph_of
 
 from go_rl.core import Objective, OpGraph, OpKind, Plan, Problem
-from go_rl.graphs.readers.graph_builder import GraphBuilder, Node
+from go_rl.graphs.readers.graph_builder import Node
 from go_rl.verify.kernel_rules import legal_kernels
 from go_rl.verify.makespan_value import replayed
 from go_rl.verify.rules import legal
 from go_rl.verify.value import plan_value
 
-from ..product_plans import quick_plan
-from ..random_problems import TOPOLOGIES, FewerLaunches, problem_on, random_graph
+from ..random_problems import TOPOLOGIES, FewerLaunches, problem_on, quick_plan, random_graph
 
 PROBLEMS = 2_500
 FACTOR = 4.0
@@ -172,26 +172,20 @@ def another_order(graph: OpGraph, seed: int) -> np.ndarray:
 def reordered(problem: Problem, order: np.ndarray) -> Problem:
     """The problem with node ``order[i]`` as node i, called ``x<i>``."""
     graph, place = problem.graph, np.argsort(order)
-    builder = GraphBuilder(graph.name)
-    for i, n in enumerate(order.tolist()):
-        tied = graph.tied_array[graph.tied_node == n].tolist()
-        builder.add_node(
-            Node(
-                f"x{i}",
-                "Op",
-                OpKind(int(graph.kind[n])),
-                output_bytes=float(graph.output_bytes[n]),
-                weight_bytes=float(graph.weight_bytes[n]),
-                weight_arrays={f"w{a}": float(graph.tied_bytes[a]) for a in tied},
-                colocation=int(graph.colocation[n]),
-                is_backward=bool(graph.is_backward[n]),
-                is_output=bool(graph.is_output[n]),
-            )
+    nodes = (
+        Node(
+            f"x{i}", "Op", OpKind(int(graph.kind[n])),
+            output_bytes=float(graph.output_bytes[n]), weight_bytes=float(graph.weight_bytes[n]),
+            weight_arrays={f"w{a}": float(graph.tied_bytes[a])
+                           for a in graph.tied_array[graph.tied_node == n].tolist()},
+            colocation=int(graph.colocation[n]), is_backward=bool(graph.is_backward[n]),
+            is_output=bool(graph.is_output[n]),
         )
-    for e in range(graph.num_edges):
-        u, v = int(place[graph.senders[e]]), int(place[graph.receivers[e]])
-        builder.add_edge(u, v, float(graph.edge_bytes[e]), int(graph.edge_output[e]))
-    built = builder.build()
+        for i, n in enumerate(order.tolist())
+    )  # fmt: skip
+    ends = place[graph.senders].tolist(), place[graph.receivers].tolist()
+    edges = zip(*ends, graph.edge_bytes.tolist(), graph.edge_output.tolist(), strict=True)
+    built = graph_of(nodes, edges, graph.name)
     assert [str(name) for name in built.names] == [f"x{i}" for i in range(len(order))]
     seconds, gaps = problem.seconds[:, order], problem.gap_seconds
     return replace(

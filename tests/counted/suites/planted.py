@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from reference.problem_with import problem_with
 from runner.suite import Suite
+from small_graphs import graph_of
 
 from go_rl.compare.portfolio.portfolio import run
 from go_rl.core import (
@@ -24,7 +25,7 @@ from go_rl.core import (
     Problem,
     Topology,
 )
-from go_rl.graphs.readers.graph_builder import GraphBuilder, Node
+from go_rl.graphs.readers.graph_builder import Node
 from go_rl.solvers import RingSolver
 from go_rl.verify.check_plan import check_plan
 from go_rl.verify.kernel_rules import legal_kernels
@@ -32,7 +33,7 @@ from go_rl.verify.makespan_value import replayed
 from go_rl.verify.rules import legal
 from go_rl.verify.value import plan_value
 
-from ..product_plans import QUICK, plan_by
+from ..random_problems import QUICK, plan_by
 
 COUNT = 300
 OPTIMUM = 1.0
@@ -135,12 +136,8 @@ def problem_of(
 ) -> Problem:
     """Equal devices; a tensor takes a microsecond on a link."""
     count = len(seconds)
-    builder = GraphBuilder("planted")
-    for n in range(count):
-        builder.add_node(Node(f"n{n}", "Op", OpKind.MATMUL, weight_bytes=1.0))
-    for u, v in edges:
-        builder.add_edge(u, v, 1.0)
-    graph = builder.build()
+    nodes = (Node(f"n{n}", "Op", OpKind.MATMUL, weight_bytes=1.0) for n in range(count))
+    graph = graph_of(nodes, ((u, v, 1.0) for u, v in edges), "planted")
     placed = np.array([int(str(name)[1:]) for name in graph.names])
     assert (placed == np.arange(count)).all(), "the builder keeps a topological order"
     chip = Device("tile", 1.0, 4.0 * (count + len(edges)), 1.0)

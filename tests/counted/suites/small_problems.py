@@ -6,8 +6,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from reference import priced_steps
 from reference.boxed_problems import random_problem
-from reference.latency import latency
-from reference.max_load import max_load, optimum
+from reference.host_objectives import latency, max_load, optimum
 from reference.naive_checker import value_of
 from reference.random_rings import random_ring
 from reference.ring_optimum import optimum as ring_optimum
@@ -24,7 +23,7 @@ from go_rl.objectives.ring.bounds import ring_bound
 from go_rl.solvers import RingSolver
 from go_rl.verify.check_plan import check_plan
 
-from ..product_plans import QUICK
+from ..random_problems import QUICK
 
 COUNT = 5_000
 SAMPLES = 24

@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from reference.small_rings import ring_problem
 from reference.step_problems import graph_of, random_edges, random_kinds
+from small_graphs import graph_of as small_graph
 
 from go_rl.core import FREE, Geometry, OpGraph, OpKind, check_graph
 from go_rl.graphs.cutting.colocation import UNKNOWN, forward_homes, with_colocation
@@ -174,13 +175,12 @@ def chain_of_kernels(
 
 def test_a_kernel_has_what_it_reads_as_inputs():
     """x -> a -> b -> c, and a -> c; a alone, then b and c together."""
-    builder = GraphBuilder("g")
-    for name in "xabc":
-        kind = OpKind.INPUT if name == "x" else OpKind.ELEMENTWISE
-        builder.add_node(Node(name, name, kind, output_bytes=8.0, output_shape=(2,)))
-    for u, v in ((0, 1), (1, 2), (2, 3), (1, 3)):
-        builder.add_edge(u, v, 8.0)
-    kernels, leaders = cut_kernels(builder.build(), np.array([0, 1, 2, 2]))
+    nodes = (
+        Node(name, name, OpKind.INPUT if name == "x" else OpKind.ELEMENTWISE, output_bytes=8.0,
+             output_shape=(2,)) for name in "xabc"
+    )  # fmt: skip
+    graph = small_graph(nodes, [(u, v, 8.0) for u, v in ((0, 1), (1, 2), (2, 3), (1, 3))])
+    kernels, leaders = cut_kernels(graph, np.array([0, 1, 2, 2]))
     check_graph(kernels.graph)
     assert leaders.tolist() == [1, 2]
     assert kernels.graph.op_type == ("input", "input", "a", "b", "c")

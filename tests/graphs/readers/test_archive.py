@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from small_graphs import graph_of
 
 import go_rl
 from go_rl.core import OpGraph, OpKind, ReadError
@@ -63,11 +64,9 @@ def test_round_trip(tmp_path, seed):
 
 @pytest.fixture
 def saved(tmp_path):
-    builder = GraphBuilder("toy")
-    for i in range(50):
-        builder.add_node(Node(i, "Op", OpKind.OTHER, flops=float(i)))
+    nodes = (Node(i, "Op", OpKind.OTHER, flops=float(i)) for i in range(50))
     path = tmp_path / "toy.npz"
-    save_graph(builder.build(), path)
+    save_graph(graph_of(nodes, name="toy"), path)
     return path
 
 
@@ -158,12 +157,8 @@ def test_absurd_indices_allocate_nothing(saved, changes, refused):
 
 @pytest.mark.slow
 def test_a_legal_graph_of_absurd_classes_and_outputs_is_planned_in_little_memory():
-    builder = GraphBuilder("far")
-    for i in range(6):
-        builder.add_node(Node(i, "Op", OpKind.OTHER, flops=1e9, colocation=FAR * (i % 2)))
-    for i in range(5):
-        builder.add_edge(i, i + 1, 8.0, FAR)
-    graph = builder.build()
+    nodes = (Node(i, "Op", OpKind.OTHER, flops=1e9, colocation=FAR * (i % 2)) for i in range(6))
+    graph = graph_of(nodes, [(i, i + 1, 8.0, FAR) for i in range(5)])
 
     def planned() -> list[bool]:
         cases = (("ring2", "greedy"), ("p100x2", "heft"))

@@ -8,14 +8,7 @@ from jax import lax
 from experiments.readers.cost_analysis_agreement import MODELS, compare
 from go_rl.graphs.readers.jax.inline import JaxOptions
 from go_rl.graphs.readers.jax.reader import trace_jax
-
-
-def floats(*shape: int) -> jax.ShapeDtypeStruct:
-    return jax.ShapeDtypeStruct(shape, jnp.float32)
-
-
-def integers(*shape: int) -> jax.ShapeDtypeStruct:
-    return jax.ShapeDtypeStruct(shape, jnp.int32)
+from go_rl.graphs.zoo.models.building import floats, integers
 
 
 def ours(function, *args) -> tuple[float, float]:

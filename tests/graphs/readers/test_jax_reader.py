@@ -10,11 +10,7 @@ import pytest
 from go_rl.core import GraphError, OpKind, ReadError, UnknownOperatorError
 from go_rl.graphs.readers.jax.inline import JaxOptions
 from go_rl.graphs.readers.jax.reader import trace_jax
-
-
-def floats(*shape: int) -> jax.ShapeDtypeStruct:
-    return jax.ShapeDtypeStruct(shape, jnp.float32)
-
+from go_rl.graphs.zoo.models.building import floats
 
 PARAMS = {"dense": {"kernel": floats(20, 30), "bias": floats(30)}, "out": floats(30, 5)}
 
@@ -176,9 +172,3 @@ def test_unknown_primitives_are_named_or_counted_by_bytes():
 def test_bad_functions(function, args, options, error, message):
     with pytest.raises(error, match=message):
         trace_jax(function, *args, **options)
-
-
-@pytest.mark.parametrize("field", [{"unknown": "skip"}, {"unroll_limit": -1}, {"trip_count": -1}])
-def test_bad_options(field):
-    with pytest.raises(ReadError, match=next(iter(field))):
-        JaxOptions(**field)

@@ -13,18 +13,6 @@ from go_rl.core import GoRLError, ReadError
 from go_rl.graphs.readers import guarded, load
 from go_rl.graphs.readers.foreign import foreign_object
 
-PROTOBUF_MODEL = b"\x08\x0a\x12\x04jaxx\x42\x02\x10\x15\x3a\x28" + b"\0" * 10
-BAD_FILES = [
-    (PROTOBUF_MODEL, "truncated"),
-    (b'{"nodes": [', "not valid JSON"),
-    (b'{"nodes": "\xff\xfe"}', "not a model|not valid JSON"),
-]
-
-
-@pytest.mark.parametrize(("content", "message"), BAD_FILES)
-def test_bad_content_is_one_clear_error(refused, content, message):
-    refused(content, message)
-
 
 def test_missing_file_and_directory(tmp_path):
     with pytest.raises(ReadError, match="no such file; accepted are ONNX, a PyTorch export"):

@@ -104,10 +104,6 @@ def test_the_training_graph_mirrors_the_forward_one(loaded):
     assert sorted(out.tolist()) == [0, 1], "two different gradients leave the addition"
 
 
-def test_a_line_that_is_no_node_or_edge(refused):
-    refused(TEXT + "hello\n", ":9: 'hello' is no node or edge")
-
-
 def test_the_real_files(data_dir):
     sizes = {p.stem: load(p).num_nodes for p in (data_dir / "pipedream").glob("[a-z]*.txt")}
     assert sizes["alexnet"] == 23

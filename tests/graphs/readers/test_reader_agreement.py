@@ -19,6 +19,7 @@ from torch_programs import Program
 
 from go_rl.graphs.readers import load
 from go_rl.graphs.readers.jax.reader import trace_jax
+from go_rl.graphs.zoo.models.building import floats, integers
 
 TOLERANCE = 0.05
 """Of FLOP, between any two readers; index arithmetic beside the operator is less."""
@@ -31,14 +32,6 @@ SINGLE = (
     "grouped conv", "matmul", "max pool", "mean", "reduce", "scatter add", "top k",
 )  # fmt: skip
 """One operator in each format, so that bytes can be compared too."""
-
-
-def floats(*shape):
-    return jax.ShapeDtypeStruct(shape, jnp.float32)
-
-
-def integers(*shape):
-    return jax.ShapeDtypeStruct(shape, jnp.int32)
 
 
 def _conv(groups=1):

@@ -6,8 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from reference.boxed_problems import random_problem
-from reference.latency import latency
-from reference.max_load import max_load, optimum
+from reference.host_objectives import latency, max_load, optimum
 
 from go_rl.core import Budget, Objective, Problem, SearchError, Status, load_hardware
 from go_rl.objectives.host.methods.landscapes import LatencyLandscape, MaxLoadLandscape

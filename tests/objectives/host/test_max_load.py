@@ -8,8 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from reference.boxed_problems import random_devices, random_problem
-from reference.latency import latency
-from reference.max_load import max_load, optimum
+from reference.host_objectives import latency, max_load, optimum
 from reference.problem_with import problem_with
 from tied_weights import tied
 

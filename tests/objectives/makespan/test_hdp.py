@@ -8,7 +8,7 @@ import pytest
 from objectives.conformance import OptimizerConformance
 from reference.step_problems import step_problem
 
-from go_rl.core import Budget, Objective, Progress, SearchError, Status, TrainingError
+from go_rl.core import Budget, Objective, Progress, Status, TrainingError
 from go_rl.objectives.makespan.methods.hdp import hdp
 from go_rl.objectives.makespan.methods.hdp.config import HDPConfig
 from go_rl.objectives.makespan.methods.hdp.features import (
@@ -93,26 +93,6 @@ def test_budgets_are_kept_to_the_sample_and_start_with_the_default(samples):
     assert plan.value <= 8.0
     assert (plan.priority, plan.fusion_group) == (None, None)
     assert check_plan(plan, problem).status is Status.OK
-
-
-@pytest.mark.parametrize(
-    ("wrong", "message"),
-    [
-        ({"groups": 0}, "groups must be a whole number >= 1, not 0"),
-        ({"placements": True}, "placements must be a whole number >= 1, not True"),
-        ({"noise_updates": -1}, "noise_updates must be a whole number >= 0"),
-        ({"hidden": 33}, "hidden must be even, not 33"),
-        ({"adjacency": 7}, "adjacency must be even"),
-        ({"learning_rate": -0.1}, "learning_rate must be finite and >= 0"),
-        ({"temperature": float("nan")}, "temperature must be finite and > 0"),
-        ({"failing_seconds": float("inf")}, "failing_seconds must be finite"),
-        ({"noise": -0.1}, "noise must be finite and >= 0"),
-        ({"baseline_decay": 1.5}, "baseline_decay must be at most 1"),
-    ],
-)
-def test_a_wrong_configuration_says_what_is_wrong(wrong, message):
-    with pytest.raises(SearchError, match=message):
-        HDPConfig(**wrong)
 
 
 @pytest.mark.slow

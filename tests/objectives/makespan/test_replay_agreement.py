@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from reference.link_groups import random_links, random_mesh, with_random_links
 from reference.replay import replay
 from reference.step_problems import Summed, decided, random_plans, random_step, step_problem
 
@@ -69,6 +70,28 @@ def test_without_priorities_all_are_equal_and_without_leaders_nothing_is_fused()
         assert plain.tolist() == pricer.price(Decisions(device, zeros, alone))[0].tolist()
         if np.isfinite(plain[0]):
             assert plain[0] == replayed(problem, device[0], None, None).seconds
+
+
+@pytest.mark.parametrize(("draw", "hops"), [(random_links, 1), (random_mesh, 3)])
+def test_the_kernel_agrees_with_the_checker_on_links_of_all_kinds(draw, hops):
+    """Two plans each; on a mesh tensors go by way of other devices."""
+    seen = most = 0
+    for seed in range(80):
+        problem = with_random_links(seed, random_step(seed), draw)
+        device, priority, leader = random_plans(seed, problem, 2)
+        pricer, plans = MakespanPricer(problem), Decisions(device, priority, leader)
+        for i in range(2):
+            status, makespan, trace = pricer.trace(plans, i)
+            if status is Status.UNSUPPORTED:
+                continue
+            checked = replayed(problem, device[i], priority[i], leader[i])
+            assert makespan == pytest.approx(checked.seconds, rel=1e-12)
+            assert trace.peak.tolist() == pytest.approx(checked.peak_bytes, rel=1e-9)
+            found = pricer.evaluate(plans, i)
+            assert found.link_bytes.tolist() == pytest.approx(checked.link_bytes)
+            seen, most = seen + 1, max(most, pricer.arrays.most_hops)
+    assert seen > 80
+    assert most >= hops
 
 
 def test_a_batch_is_priced_as_its_plans_one_by_one():

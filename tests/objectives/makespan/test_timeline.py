@@ -5,6 +5,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+from small_graphs import graph_of
 
 from go_rl.core import (
     Device,
@@ -23,7 +24,7 @@ from go_rl.core import (
 from go_rl.core.decisions import Decisions
 from go_rl.costs.models import Analytical, ProblemOptions, make_problem
 from go_rl.graphs.cutting.fusion import Fuser
-from go_rl.graphs.readers.graph_builder import GraphBuilder, Node
+from go_rl.graphs.readers.graph_builder import Node
 from go_rl.graphs.zoo import zoo_graph
 from go_rl.objectives.makespan.simulate.timeline import TRANSFER, Timeline, Track, timeline_of
 from go_rl.verify.makespan_value import replayed
@@ -34,16 +35,13 @@ LINKS = Links(Topology.FULL, 1.0, 0.5)
 
 def small_graph() -> OpGraph:
     """x feeds a and c; a feeds b and d; b feeds c; c and d are the results."""
-    builder = GraphBuilder("small")
-    for name, size, weights in (("x", 8, 0), ("a", 4, 10), ("b", 2, 20), ("c", 1, 0), ("d", 6, 0)):
-        kind = OpKind.INPUT if name == "x" else OpKind.ELEMENTWISE
-        builder.add_node(
-            Node(name, "op", kind, output_bytes=float(size), weight_bytes=float(weights),
-                 is_output=name in "cd", is_backward=name == "c")
-        )  # fmt: skip
-    for u, v, size in ((0, A, 8), (0, C, 8), (A, B, 4), (A, D, 4), (B, C, 2)):
-        builder.add_edge(u, v, float(size))
-    return builder.build()
+    sizes = (("x", 8.0, 0.0), ("a", 4.0, 10.0), ("b", 2.0, 20.0), ("c", 1.0, 0.0), ("d", 6.0, 0.0))
+    nodes = (
+        Node(name, "op", OpKind.INPUT if name == "x" else OpKind.ELEMENTWISE, output_bytes=size,
+             weight_bytes=weights, is_output=name in "cd", is_backward=name == "c")
+        for name, size, weights in sizes
+    )  # fmt: skip
+    return graph_of(nodes, [(0, A, 8.0), (0, C, 8.0), (A, B, 4.0), (A, D, 4.0), (B, C, 2.0)])
 
 
 def small_problem(engines: tuple[Engine, ...] = (), room: float = 100.0) -> Problem:

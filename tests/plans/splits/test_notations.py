@@ -2,17 +2,19 @@
 
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from layered_graphs import llama, onnx_file, posed
+from small_graphs import row_of
 
 import go_rl
 from go_rl.core import Objective, OpKind, PlanError, Problem, SplitError, load_hardware
 from go_rl.costs.models import ProblemOptions, make_problem
 from go_rl.graphs.readers import load
-from go_rl.graphs.readers.graph_builder import GraphBuilder, Node
+from go_rl.graphs.readers.graph_builder import Node
 from go_rl.plans.splits import NOTATION_NAMES, judge, read_split
 
 
@@ -105,12 +107,10 @@ def test_stages_that_do_not_fit_are_refused(exported, tmp_path):
 @pytest.fixture
 def named_problem() -> Problem:
     """Operators 1 and 2 on two devices."""
-    builder = GraphBuilder("pair")
-    for name in (1, 2):
-        builder.add_node(Node(name, "Op", OpKind.ELEMENTWISE, flops=1.0, output_bytes=4.0))
-    builder.add_edge(0, 1, 4.0)
+    node = Node(1, "Op", OpKind.ELEMENTWISE, flops=1.0, output_bytes=4.0)
+    graph = row_of([node, replace(node, name=2)], 4.0, "pair")
     options = ProblemOptions(objective=Objective.MAX_LOAD)
-    return make_problem(builder.build(), load_hardware("p100x2"), options)
+    return make_problem(graph, load_hardware("p100x2"), options)
 
 
 def written(path: Path, document: Any) -> Path:

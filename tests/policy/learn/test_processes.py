@@ -54,20 +54,7 @@ def start(program: Path, *words: str, cache: Path | None = None) -> subprocess.P
     )
 
 
-def test_what_is_known_of_a_run_must_be_whole():
-    for values, message in [
-        ({"coordinator": "host:1"}, "count and index must be given"),
-        ({"count": 2}, "coordinator and index must be given"),
-        ({"coordinator": "host", "count": 2, "index": 0}, "must be HOST:PORT"),
-        ({"coordinator": "host:99999", "count": 2, "index": 0}, "port of 1 to 65535"),
-        ({"coordinator": "host:1", "count": 2, "index": 2}, "index 2 is out of range"),
-        ({"coordinator": "host:1", "count": 2, "index": -1}, "index must be >= 0"),
-        ({"coordinator": "host:1", "count": 0, "index": 0}, "count must be >= 1"),
-        ({"launcher": "slrum"}, "did you mean 'slurm'"),
-        ({"lost_seconds": 0}, "lost_seconds must be >= 1"),
-    ]:
-        with pytest.raises(TrainingError, match=message):
-            ProcessConfig(**values)
+def test_one_process_or_those_of_a_launcher():
     assert not ProcessConfig().several
     assert ProcessConfig(launcher="slurm").several
 

@@ -3,23 +3,20 @@
 from functools import cache
 
 import numpy as np
+from small_graphs import row_of
 
 from go_rl.core import Objective, OpGraph, OpKind, Plan, Problem, load_hardware, plan_for
 from go_rl.core.decisions import Decisions
 from go_rl.costs.models import Analytical, ProblemOptions, make_problem
-from go_rl.graphs.readers.graph_builder import GraphBuilder, Node
+from go_rl.graphs.readers.graph_builder import Node
 from go_rl.graphs.zoo import zoo_graph
 from go_rl.objectives.kits import kit_of
 
 
 def named_graph(*names: str, op_type: str = "Op") -> OpGraph:
     """A chain of operators with these names."""
-    builder = GraphBuilder("named")
-    for name in names:
-        builder.add_node(Node(name, op_type, OpKind.OTHER, flops=1e6, output_bytes=4.0))
-    for i in range(len(names) - 1):
-        builder.add_edge(i, i + 1, 4.0)
-    return builder.build()
+    nodes = (Node(name, op_type, OpKind.OTHER, flops=1e6, output_bytes=4.0) for name in names)
+    return row_of(nodes, 4.0, "named")
 
 
 def planned(problem: Problem, device: list[int]) -> Plan:

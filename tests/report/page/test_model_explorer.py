@@ -8,10 +8,11 @@ import onnx
 import pytest
 from graphs.readers.onnx_models import parsed
 from page_parts import named_graph, planned, problem_on, zoo_plan
+from small_graphs import graph_of
 
 import go_rl
 from go_rl.core import Objective, OpKind, SplitError, Status
-from go_rl.graphs.readers.graph_builder import GraphBuilder, Node
+from go_rl.graphs.readers.graph_builder import Node
 from go_rl.graphs.zoo import zoo_graph
 from go_rl.objectives.makespan.simulate.timeline import MemoryUse, Slice, Timeline, Track
 from go_rl.report.page.nested_layout import OPERATOR, nested_layout
@@ -39,12 +40,9 @@ def test_boxes_lie_inside_their_block_and_beside_each_other(name):
 
 
 def test_lines_join_what_shares_a_block():
-    builder = GraphBuilder("lines")
-    for name in ("a/x", "a/y", "b/z", "end"):
-        builder.add_node(Node(name, "Op", OpKind.OTHER, output_bytes=8.0))
-    for sender, receiver, size in ((0, 1, 1.0), (0, 2, 2.0), (1, 2, 4.0), (2, 3, 8.0)):
-        builder.add_edge(sender, receiver, size)
-    graph = builder.build()
+    names = ("a/x", "a/y", "b/z", "end")
+    nodes = (Node(name, "Op", OpKind.OTHER, output_bytes=8.0) for name in names)
+    graph = graph_of(nodes, [(0, 1, 1.0), (0, 2, 2.0), (1, 2, 4.0), (2, 3, 8.0)], "lines")
     tree = scope_tree(graph)
     assert tree.names == ("lines", "a", "b")
     layout = nested_layout(graph, tree)

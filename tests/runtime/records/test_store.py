@@ -1,8 +1,6 @@
 """The store keeps what it is given, whole, and says what is wrong with a database."""
 
 import sqlite3
-import subprocess
-import sys
 from contextlib import closing
 
 import pytest
@@ -11,17 +9,6 @@ from hypothesis import strategies as st
 
 from go_rl.core import GoRLError, MissingDependencyError, RecordError
 from go_rl.runtime.records import Record, RecordStore
-
-WRITER = """
-import sys
-from go_rl.runtime.records import Record, RecordStore
-
-with RecordStore(sys.argv[1]) as store:
-    for i in range(15):
-        name = f"{sys.argv[2]}{i}"
-        store.add([Record(workload=name + x, target="t", seconds=1.0, repeats=1) for x in "xy"])
-        assert store.count("t") % 2 == 0
-"""
 
 
 @pytest.fixture
@@ -99,19 +86,6 @@ def test_all_records_of_a_call_or_none(store, measured, tmp_path):
     with pytest.raises(KeyError):
         store.add(broken())
     assert store.find("cpu-1") == [measured("a")]
-
-
-def test_processes_write_and_read_one_new_file_at_the_same_time(tmp_path):
-    path = tmp_path / "records.db"
-    writers = [
-        subprocess.Popen([sys.executable, "-c", WRITER, str(path), name], stderr=subprocess.PIPE)
-        for name in "pq"
-    ]
-    with RecordStore(path) as store:
-        while any(writer.poll() is None for writer in writers):
-            assert store.count("t") % 2 == 0  # a call writes two
-        assert [writer.communicate()[1] for writer in writers] == [b"", b""]
-        assert store.count("t") == 60
 
 
 def test_what_is_no_database_is_refused_by_name(tmp_path, measured):

@@ -17,7 +17,7 @@ from go_rl.costs.programs.nests import (
     Statement,
     nest_from_json,
 )
-from go_rl.tuning.config import TuneProgramsConfig, TuningError
+from go_rl.tuning.config import TuningError
 from go_rl.tuning.loop.journal import FileJournal, MemoryJournal
 from go_rl.tuning.loop.nouns import Candidate, Trial, TunedOperator
 from go_rl.tuning.loop.reuse.attention_reuse import AttentionReuse
@@ -115,8 +115,6 @@ def test_somebody_must_choose_for_light_operators():
         tune_operators(
             ReplayBackend(POOLS), scheduler_of("round-robin"), InOrder, SlotConfig(heavy=0.5)
         )
-    with pytest.raises(TuningError, match=r"heavy must be in \(0, 1\], not 0"):
-        SlotConfig(heavy=0.0)
 
 
 def nest_of_point(point: Sequence[int]) -> LoopNest:
@@ -193,9 +191,3 @@ def test_failed_trials_are_no_source():
 def test_the_tuner_that_ships_can_be_read():
     tuner = TransferTuner.load(TRANSFER_WEIGHTS)
     assert (tuner.sizes.units, tuner.sizes.lstm_layers, tuner.sizes.heads) == (32, 3, 2)
-
-
-def test_a_share_out_of_range_is_refused():
-    for share in (0.0, 1.5):
-        with pytest.raises(TuningError, match=rf"only_heavy must be in \(0, 1\], not {share}"):
-            TuneProgramsConfig(only_heavy=share)

@@ -13,7 +13,6 @@ from go_rl.runtime.records import RecordStore
 from go_rl.tuning.config import TuneProgramsConfig, TuningError
 from go_rl.tuning.loop.nouns import Candidate, Trial, TunedOperator
 from go_rl.tuning.loop.trial_records import known_trials, trial_record
-from go_rl.tuning.loop.tuning_state import TrialBatch
 from go_rl.tuning.tvm.backend import credible
 from go_rl.tuning.tvm.tuned_network import (
     LatencyPoint,
@@ -30,10 +29,6 @@ OPERATORS = (TunedOperator("conv 3", "w0", 2, 1e6), TunedOperator("matmul 4", "w
 
 def trial(key: str, seconds: float | None) -> Trial:
     return Trial(Candidate(key, [key]), seconds, 0.5, "" if seconds else "it crashed")
-
-
-def batch(operator: int, *times: float | None, seconds: float = 30.0) -> TrialBatch:
-    return TrialBatch("slot", operator, 1, tuple(trial(f"s{t}", t) for t in times), seconds)
 
 
 TUNED = TunedNetwork(
@@ -80,22 +75,6 @@ def test_a_folder_holds_summary_candidates_and_curve(tmp_path):
     assert (tmp_path / "curve.svg").stat().st_size > 0
     write_tuned_network(replace(TUNED, max_relative_error=np.inf), TuneProgramsConfig(), tmp_path)
     assert json.loads((tmp_path / "tuned.json").read_text())["max_relative_error"] is None
-
-
-@pytest.mark.parametrize(
-    ("changes", "sentence"),
-    [
-        ({"minutes": 0.0}, "minutes must be finite and > 0"),
-        ({"minutes": float("nan")}, "minutes must be finite and > 0"),
-        ({"trials": 0}, "trials must be >= 1"),
-        ({"batch": 0}, "batch must be >= 1"),
-        ({"seed": -1}, "seed must be >= 0"),
-        ({"memory": 5.0}, "memory must be >= 1e"),
-    ],
-)
-def test_wrong_configurations_are_named(changes, sentence):
-    with pytest.raises(TuningError, match=sentence):
-        replace(TuneProgramsConfig(), **changes)
 
 
 def test_candidates_are_read_back_by_workload(tmp_path):

@@ -1,24 +1,27 @@
-"""``go-rl optimize`` for rings and host objectives: documents, files, exit codes."""
+"""``go-rl optimize`` for every objective: documents, files, exit codes."""
 
 import csv
 import json
 import math
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from go_rl.core import Plan, load_hardware
+from go_rl.graphs.cutting.colocation import forward_homes, with_colocation
+from go_rl.graphs.zoo import zoo_graph
 from go_rl.report.plan_folder import FILES
 
 COLUMNS = {
     "method", "value", "throughput", "improvement", "gap", "effective_chips",
     "samples", "wall_seconds", "status",
 }  # fmt: skip
-QUICK = ("--samples", 20, "--seconds", 20)
+FEW = ("--samples", 20, "--seconds", 20)
 
 
 def test_json_is_one_document_with_table_and_plan(command, chain):
-    found = command("optimize", chain, "--hardware", "ring3", "--json", *QUICK)
+    found = command("optimize", chain, "--hardware", "ring3", "--json", *FEW)
     assert found.code == 0, found.err
     table, plan = found.document["table"], found.document["plan"]
     assert {*found.document} == {"table", "reference", "bottleneck", "plan"}
@@ -38,7 +41,7 @@ def test_json_is_one_document_with_table_and_plan(command, chain):
 
 
 def test_the_folder_holds_plan_tables_and_figures(command, chain, tmp_path, drawn):
-    found = command("optimize", chain, "--hardware", "ring3", "--method", "greedy", *QUICK)
+    found = command("optimize", chain, "--hardware", "ring3", "--method", "greedy", *FEW)
     assert found.code == 0, found.err
     folder = tmp_path / "out" / "chain"
     timeline = {"trace.json", "gantt.svg", "gantt.png"}  # of makespan
@@ -57,7 +60,7 @@ def test_the_folder_holds_plan_tables_and_figures(command, chain, tmp_path, draw
 
 @pytest.mark.parametrize("objective", ["max-load", "latency"])
 def test_a_profile_runs_on_its_own_hardware(command, chain, objective):
-    flags = ("--objective", objective, "--json", *QUICK)
+    flags = ("--objective", objective, "--json", *FEW)
     found = command("optimize", chain, *flags)
     assert found.code == 0, found.err
     plan = found.document["plan"]
@@ -74,7 +77,7 @@ def test_no_plan_is_told_and_has_exit_code_3(command, chain):
     hardware = load_hardware("ring1").to_json()
     hardware["devices"][0]["memory_bytes"] = 20.0
     Path("tight.json").write_text(json.dumps(hardware))
-    flags = ("--hardware", "tight.json", "--memory", "on", *QUICK)
+    flags = ("--hardware", "tight.json", "--memory", "on", *FEW)
     found = command("optimize", chain, "--json", *flags)
     assert found.code == 3, found.err
     plan, row = found.document["plan"], found.document["table"][0]
@@ -87,15 +90,62 @@ def test_no_plan_is_told_and_has_exit_code_3(command, chain):
     assert command("check", "there/plan.json", chain).code == 1
 
 
-@pytest.mark.parametrize(
-    ("flags", "message"),
-    [
-        ("--method annealing --control blind", "'annealing' has none; use it with auto, all or"),
-        ("--objective max-load --control blind", "control has no meaning for objective max-load"),
-        ("--control blnd", "blind"),
-    ],
-)
-def test_a_control_arm_needs_a_policy(command, chain, flags, message):
-    found = command("optimize", chain, "--hardware", "ring3", "--samples", 5, *flags.split())
-    assert found.code == 2
-    assert message in " ".join(found.err.split())
+MODEL = "zoo:transformer-xl-2-layers-training"
+QUICK = ("--samples", 2, "--method")
+
+
+def test_the_folder_holds_plan_timeline_and_figures(command, tmp_path, drawn):
+    found = command("optimize", MODEL, "--hardware", "p100x2", *QUICK, "expert", "--out", "here")
+    assert found.code == 0, found.err
+    folder = tmp_path / "here"
+    trace = json.loads((folder / "trace.json").read_text())
+    assert any(event["ph"] == "X" for event in trace["traceEvents"])
+    assert (folder / "gantt.png").stat().st_size > 1_000
+    plan = Plan.load(folder / "plan.json")
+    assert plan.objective == "makespan"
+    checked = command("check", folder / "plan.json", MODEL)
+    assert checked.code == 0, checked.err
+    assert f"an iteration, proven bound {plan.bound:.6g} s, gap" in checked.out
+    assert 0.1 * plan.value < plan.bound < plan.value
+
+
+def test_one_json_document_with_improvements_over_the_default(command):
+    found = command("optimize", MODEL, "--hardware", "p100x2", *QUICK, "fusion-greedy", "--json")
+    assert found.code == 0, found.err
+    table, plan = found.document["table"], found.document["plan"]
+    assert [row["method"] for row in table] == ["default", "one-device", "fusion-greedy"]
+    assert table[1]["improvement"] == 1.0
+    assert found.document["reference"] == "one-device"
+    assert table[0]["improvement"] < 1.0
+    assert plan["fusion_group"] is not None
+    assert plan["priority"] is None
+
+
+@pytest.mark.slow
+def test_gradients_share_the_device_of_their_operators_and_the_checker_says_so(command, tmp_path):
+    """Random plans put nearly every node by itself, unless it is bound."""
+    found = command("optimize", MODEL, "--hardware", "p100x2", "--decide", "placement",
+                    "--colocate", "gradients", *QUICK, "random", "--out", "here")  # fmt: skip
+    assert found.code == 0, found.err
+    path = tmp_path / "here" / "plan.json"
+    plan, graph = Plan.load(path), zoo_graph(MODEL.removeprefix("zoo:"))
+    assert plan.graph_hash == with_colocation(graph, "gradients").digest
+    assert command("check", path, MODEL).code == 0
+    home = forward_homes(graph)
+    bound = np.flatnonzero(graph.is_backward & (home >= 0))
+    moved = json.loads(path.read_text())
+    moved["device"] = [1 - d if i == bound[0] else d for i, d in enumerate(moved["device"])]
+    path.write_text(json.dumps(moved))
+    assert command("check", path, MODEL).code != 0
+
+
+def test_memory_that_no_placement_can_satisfy_names_the_tensors(command, tmp_path):
+    document = load_hardware("p100x2").to_json()
+    document["devices"][0]["memory_bytes"] = 1e6
+    (tmp_path / "tiny.json").write_text(json.dumps(document))
+    found = command("optimize", MODEL, "--hardware", "tiny.json", "--decide", "placement", *QUICK,
+                    "expert", "--json")  # fmt: skip
+    assert found.code == 3
+    plan = found.document["plan"]
+    assert plan["status"] == "infeasible"
+    assert "alone needs" in plan["evaluation"]["detail"]

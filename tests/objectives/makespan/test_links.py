@@ -1,22 +1,34 @@
-"""Meshes and tori: routes, the replay with its checker, HEFT, figures of links, refusals."""
+"""Links of unlike classes, meshes and tori: tables, routes, HEFT, figures of links, refusals."""
 
 from dataclasses import replace
 
 import numpy as np
 import pytest
+from reference.link_groups import SHAPES, random_links
 from reference.step_problems import random_plans, random_step, step_problem
 
 from go_rl.compare.portfolio.registry import METHODS
-from go_rl.core import Budget, Hardware, Links, OpKind, Problem, ProblemError, Status, Topology
+from go_rl.core import (
+    Budget,
+    Hardware,
+    HardwareError,
+    LinkGroup,
+    Links,
+    OpKind,
+    Problem,
+    ProblemError,
+    Status,
+    Topology,
+    load_hardware,
+)
 from go_rl.core.decisions import Decisions
 from go_rl.core.hardware.links import link_table
 from go_rl.core.objective import Objective
 from go_rl.objectives.makespan.simulate.pricing import MakespanPricer
 from go_rl.verify.check_plan import check_plan
 from go_rl.verify.makespan_value import replayed
-from go_rl.verify.pair_link import pair_route
+from go_rl.verify.pair_link import pair_link, pair_route
 
-SHAPES = [(1,), (2,), (5,), (2, 2), (3, 4), (1, 6), (2, 3, 2), (4, 4, 4), (2, 2, 2), (5, 5)]
 MAKESPAN_METHODS = METHODS[Objective.MAKESPAN]
 SLOW = ("hdp", "policy")
 """Methods that compile a network of their own."""
@@ -51,38 +63,6 @@ def test_routes_are_what_the_fields_say(topology, shape):
 
 def on_mesh(problem: Problem, links: Links) -> Problem:
     return replace(problem, hardware=replace(problem.hardware, links=links))
-
-
-def random_mesh(seed: int, devices: int) -> Links:
-    rng = np.random.default_rng(seed)
-    shapes = [shape for shape in SHAPES if np.prod(shape) == devices] + [(devices,)]
-    return Links(
-        Topology.TORUS if rng.integers(2) else Topology.MESH,
-        float(rng.choice([0.25, 1.0, 4.0])),
-        float(rng.choice([0.0, 0.5, 1.0])),
-        shape=shapes[int(rng.integers(len(shapes)))],
-    )
-
-
-def test_the_replay_agrees_with_the_checker():
-    seen = hops = 0
-    for seed in range(80):
-        problem = random_step(seed)
-        problem = on_mesh(problem, random_mesh(seed, problem.hardware.num_devices))
-        device, priority, leader = random_plans(seed, problem, 2)
-        pricer, plans = MakespanPricer(problem), Decisions(device, priority, leader)
-        for i in range(2):
-            status, makespan, trace = pricer.trace(plans, i)
-            if status is Status.UNSUPPORTED:
-                continue
-            checked = replayed(problem, device[i], priority[i], leader[i])
-            assert makespan == pytest.approx(checked.seconds, rel=1e-12)
-            assert trace.peak.tolist() == pytest.approx(checked.peak_bytes, rel=1e-9)
-            found = pricer.evaluate(plans, i)
-            assert found.link_bytes.tolist() == pytest.approx(checked.link_bytes)
-            seen, hops = seen + 1, max(hops, pricer.arrays.most_hops)
-    assert seen > 80
-    assert hops > 2
 
 
 def many(problem: Problem, shape: tuple[int, ...]) -> Problem:
@@ -172,3 +152,67 @@ def test_an_objective_that_cannot_express_a_mesh_says_so(objective):
         ProblemError, match=r"objective .*(is a mesh: choose|has mesh links: choose)"
     ):
         replace(problem, objective=objective)
+
+
+TWO_HOSTS = Links(
+    Topology.FULL, 1.0, 3.0, (LinkGroup("NVLink", ((0, 1), (2, 3)), 4.0, 1.0),), ((0, 1), (2, 3))
+)
+"""Two hosts of two devices: four bytes a second within, one between, through one port."""
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_the_table_of_pairs_is_what_the_fields_say(seed):
+    """The checker has its own reading, by names of channels instead of numbers."""
+    devices = 3 + seed % 6
+    links = random_links(seed, devices)
+    table, number = link_table(links, devices), {}
+    for source in range(devices):
+        for to in range(devices):
+            if source != to:
+                link = pair_link(links, source, to)
+                assert table.bandwidth[source, to] == link.bandwidth
+                assert table.latency[source, to] == link.latency
+                own = number.setdefault(link.channel, table.channel[source, to])
+                assert own == table.channel[source, to] < table.channels
+    assert len(set(number.values())) == len(number)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"topology": "ring"}, "groups are for fully connected devices, not for a ring"),
+        ({"hosts": [[0, 1], [1, 2]]}, "device 1 is on two hosts"),
+        ({"hosts": [[0, 9]]}, "hosts names device 9; devices are 0..3"),
+        ({"hosts": [0, 1]}, "hosts[0] must be a list, not 0"),
+        ({"hosts": [[0, 1.5]]}, "hosts[0][1] must be a whole number, not 1.5"),
+        ({"groups": {}}, "groups must be a list"),
+        ({"groups": [3]}, "groups[0]: must be a JSON object"),
+        ({"groups": [{"name": "a", "devices": [[0]], "bandwidth": 1}]}, "at least two devices"),
+        ({"groups": [{"name": "a", "devices": [], "bandwidth": 1}]}, "joins no devices"),
+        ({"groups": [{"name": "a", "devices": [[0, 1], [1, 2]], "bandwidth": 1}]},
+         "device 1 is in it twice"),
+        ({"groups": [{"name": "a", "devices": [[0, 1]]}]}, "field 'bandwidth' is missing"),
+        ({"groups": [{"name": "a", "devices": [[0, 1]], "bandwidth": 0}]}, "must be a finite"),
+        ({"groups": [{"name": "a", "devices": [[0, 4]], "bandwidth": 1}]},
+         "group 'a' names device 4"),
+        ({"groups": [{"name": "a", "device": [[0, 1]], "bandwidth": 1}]}, "'devices'"),
+        ({"groups": [{"name": 3, "devices": [[0, 1]], "bandwidth": 1}]}, "name must be a text"),
+    ],
+)  # fmt: skip
+def test_bad_links_are_one_clear_error(change, message):
+    document = load_hardware("two-hosts-v100").to_json()
+    document["devices"][0]["count"] = 4
+    document["links"] = {"topology": "full", "bandwidth": 1e9} | {
+        "groups": [{"name": "PCIe", "devices": [[0, 1]], "bandwidth": 2e9}]
+    } | change  # fmt: skip
+    with pytest.raises(HardwareError) as raised:
+        Hardware.from_json(document, "mine.json")
+    assert message in str(raised.value)
+    assert str(raised.value).startswith("mine.json")
+
+
+def test_an_objective_that_cannot_express_groups_says_so():
+    problem = step_problem([1.0, 1.0], [], 4)
+    hardware = replace(problem.hardware, links=TWO_HOSTS)
+    with pytest.raises(ProblemError, match="knows one class of links"):
+        replace(problem, hardware=hardware, objective=Objective.MAX_LOAD)
