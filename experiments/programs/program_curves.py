@@ -34,7 +34,11 @@ from go_rl.costs.programs.learn.examples import ProgramExamples, with_machine_co
 
 OURS: Mapping[str, type[ProgramTrees]] = {"MachineTrees": MachineTrees, "CodeTrees": CodeTrees}
 ARMS = (*OURS, CDMPP, *TREE_RIVALS, "MLP")
-SPLITS = {"by_task": "tasks held out", "by_model": "networks held out"}
+SPLITS = {
+    "within_task": "other programs of the same tasks",
+    "by_task": "tasks held out",
+    "by_model": "networks held out",
+}
 
 
 ALL = "all"
@@ -128,8 +132,8 @@ def _page(runs: Runs, options: ProgramCurves, found: Cells) -> list[str]:
 
 
 def _figure(found: Cells) -> Figure:
-    figure = Figure(figsize=(9, 3.6), layout="constrained")
-    for axes, (split, title) in zip(figure.subplots(1, 2), SPLITS.items(), strict=True):
+    figure = Figure(figsize=(12, 3.6), layout="constrained")
+    for axes, (split, title) in zip(figure.subplots(1, len(SPLITS)), SPLITS.items(), strict=True):
         for arm in dict.fromkeys(key[2] for key in found):
             cells = [some for key, some in found.items() if key[::2] == (split, arm) and some]
             points = [[np.mean([run[of] for run in some]) for of in ("learned", "mape")]
