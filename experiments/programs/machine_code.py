@@ -107,6 +107,8 @@ class MachineCode(Experiment):
     """Minutes after which no further task is compiled; 0: no limit."""
     seeds: int = 5
     """Splits of either kind."""
+    only: str = ""
+    """Arms whose names begin so."""
 
     @property
     def stem(self) -> Path:
@@ -155,7 +157,7 @@ class MachineCode(Experiment):
                     more = join_examples([unlike(others, judged, out), learned])
                     arms |= {arm: partial(kind.fit, more) for arm, kind in OTHERS.items()}
                 for arm, fit in arms.items():
-                    if (split, seed, arm) in known:
+                    if (split, seed, arm) in known or not arm.startswith(self.only):
                         continue
                     found = fit().predict(judged.inputs)
                     told = latency_metrics(found, judged.seconds, judged.inputs.task)

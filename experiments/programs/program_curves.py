@@ -22,6 +22,7 @@ from experiments.page_text import grid_table
 from experiments.programs.cdmpp.runs import Metrics, Runs, TableOptions, judged, mean_of
 from experiments.programs.program_rivals import CDMPP, fit_rival, split_rows
 from experiments.programs.rivals.boosted_programs import TREE_RIVALS
+from go_rl.core.printable import counted
 from go_rl.costs.learning.splits import HELD_OUT
 from go_rl.costs.programs.learn.code_inputs import with_code
 from go_rl.costs.programs.learn.code_trees import (
@@ -107,14 +108,15 @@ def _cell(
 
 def _page(runs: Runs, options: ProgramCurves, found: Cells) -> list[str]:
     examples = runs.examples
-    devices = sorted({target.device for target in examples.inputs.targets})
+    targets = [examples.inputs.targets[i] for i in np.unique(examples.inputs.target).tolist()]
+    devices = sorted({target.device for target in targets})
     lines = [
         "# Errors of tensor programs by the number learned", "",
         f"{len(examples.seconds):,} programs of {len(np.unique(examples.inputs.task))} tasks of "
         f"`{examples.name}`, measured on {', '.join(devices)}. Mean absolute percentage errors "
-        f"(medians in brackets), means of {options.seeds} seeds. Rivals are doubled until they "
-        f"stop improving, up to {options.most:,} updates or {options.most // 8:,} trees. Programs "
-        "with a number of leaves that was not learned judge nobody. Networks held out: "
+        f"(medians in brackets), means of {counted(options.seeds, 'seed')}. Rivals are doubled "
+        f"until they stop improving, up to {options.most:,} updates or {options.most // 8:,} trees. "
+        "Programs with a number of leaves that was not learned judge nobody. Networks held out: "
         f"{', '.join(HELD_OUT)}.",
     ]  # fmt: skip
     for split, title in SPLITS.items():
