@@ -115,9 +115,9 @@ def _page(runs: Runs, options: ProgramCurves, found: Cells) -> list[str]:
         f"{len(examples.seconds):,} programs of {len(np.unique(examples.inputs.task))} tasks of "
         f"`{examples.name}`, measured on {', '.join(devices)}. Mean absolute percentage errors "
         f"(medians in brackets), means of {counted(options.seeds, 'seed')}. Rivals are doubled "
-        f"until they stop improving, up to {options.most:,} updates or {options.most // 8:,} trees. "
-        "Programs with a number of leaves that was not learned judge nobody. Networks held out: "
-        f"{', '.join(HELD_OUT)}.",
+        f"until they stop improving, up to {options.most:,} updates or {options.most // 8:,} "
+        "trees. Programs with a number of leaves that was not learned judge nobody. Networks held "
+        f"out: {', '.join(HELD_OUT)}.",
     ]  # fmt: skip
     for split, title in SPLITS.items():
         own = {key[1:]: cells for key, cells in found.items() if key[0] == split}
@@ -145,5 +145,5 @@ def _figure(found: Cells) -> Figure:
         axes.xaxis.set_major_formatter("{x:,.0f}")
         axes.set(xlabel="programs learned", title=title, ylim=(0, None))
     figure.axes[0].set_ylabel("mean absolute percentage error")
-    figure.axes[0].legend()
+    figure.legend(*figure.axes[0].get_legend_handles_labels(), loc="outside right upper")
     return figure
