@@ -114,7 +114,7 @@ class TestMachineTrees(TreeContract):
         found = trees.predict(replace(inputs, machine=longer))
         assert np.median(found / trees.predict(inputs)) == pytest.approx(2**20, rel=0.5)
 
-    def test_few_programs_of_another_processor_are_learned_with_those_known(self):
+    def test_few_programs_of_another_processor_are_learned_with_those_known(self, tmp_path):
         known = with_machine_code()
         targets = tuple(replace(each, device="other") for each in known.inputs.targets)
         inputs = replace(known.inputs, targets=targets)
@@ -122,9 +122,13 @@ class TestMachineTrees(TreeContract):
         few = slower.take(np.flatnonzero(known.inputs.task < 3))
         found = self.fitted().for_processor(known, few, slower)
         assert found.errors != self.fitted().errors
-        for trees in (found, MachineTrees.fit(join_examples([known, few]), self.config)):
+        both = MachineTrees.fit(join_examples([known, few]), self.config)
+        for trees in (found, both):
             plain = trees.predict(inputs) / trees.factor
             assert np.median(plain / slower.seconds) == pytest.approx(1, abs=0.2)
+        both.save(tmp_path / "both.npz")
+        again = MachineTrees.load(tmp_path / "both.npz").predict(known.inputs)
+        assert np.median(again / known.seconds) == pytest.approx(both.factor, abs=0.2)
 
 
 @cache

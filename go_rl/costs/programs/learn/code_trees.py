@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -75,6 +75,9 @@ class ProgramTrees(Predictor[ProgramExamples, ProgramInputs]):
     data: tuple[str, ...] = ()
     """Data sets that ship, by name, where these are all that was learned: `for_processor` learns
     them again."""
+    slower: Mapping[str, float] = field(default_factory=dict)
+    """By what factor the processor whose seconds were learned is slower than others, by the name of
+    these: programs on those are predicted faster by it."""
 
     what = "trees of programs"
     unit = "seconds"
@@ -104,7 +107,7 @@ class ProgramTrees(Predictor[ProgramExamples, ProgramInputs]):
         cls, examples: ProgramExamples, config: BoostedConfig | None = None, factor: bool = True
     ) -> ProgramTrees:
         """Return trees that learned from examples; see `Predictor`. Where these are of several
-        processors they predict the last one's seconds (`as_last_device`).
+        processors they learn the last one's seconds (`as_last_device`).
 
         Args:
             examples: with loop nests.
@@ -112,7 +115,8 @@ class ProgramTrees(Predictor[ProgramExamples, ProgramInputs]):
             factor: whether predictions are made smaller for the least percentage error.
         """
         config = config or cls.config
-        return cls._fitted(cls.as_last_device(_described(examples), config), config, factor)
+        examples, slower = cls.as_last_device(_described(examples), config)
+        return replace(cls._fitted(examples, config, factor), slower=slower)
 
     @classmethod
     def _fitted(
@@ -146,7 +150,7 @@ class ProgramTrees(Predictor[ProgramExamples, ProgramInputs]):
         """
         known = self._learnable(self.features(examples.inputs), self.factor * examples.seconds)
         more = self._trees.continued(known, config or MORE)
-        tuned = replace(self, trees=more, data=())
+        tuned = replace(self, trees=more, data=(), slower={})
         return tuned if judged is None else tuned._judged(judged)
 
     def for_processor(
@@ -164,34 +168,39 @@ class ProgramTrees(Predictor[ProgramExamples, ProgramInputs]):
             judged: examples whose errors give the interval; None: tasks held out do.
         """
         examples = _described(examples)
-        slower = self.factor * np.median(examples.seconds / self.predict(examples.inputs))
-        source = self.as_last_device(_described(self.readable(source)), self.config)
+        learned = self._seconds(self.features(examples.inputs))
+        slower = self.factor * np.median(examples.seconds / learned)
+        source, _ = self.as_last_device(_described(self.readable(source)), self.config)
         both = join_examples([replace(source, seconds=slower * source.seconds), examples])
         found = self._fitted(both, self.config)
         return found if judged is None else found._judged(judged)
 
     @classmethod
-    def as_last_device(cls, examples: ProgramExamples, config: BoostedConfig) -> ProgramExamples:
-        """Return examples as if all were of the last of their devices: the seconds of the others
-        are multiplied by how much slower it is, the median over its programs by a few trees of the
-        others."""
+    def as_last_device(
+        cls, examples: ProgramExamples, config: BoostedConfig
+    ) -> tuple[ProgramExamples, dict[str, float]]:
+        """Return examples as if all were of the last of their devices, and by what factor it is
+        slower than each of the others: the median over its programs by a few trees of the others,
+        whose seconds are multiplied by it."""
         others, own = last_device_apart(examples)
         if not len(others.seconds):
-            return examples
-        others = cls.as_last_device(others, config)
+            return examples, {}
+        name = _last_device(others.inputs)
+        others, factors = cls.as_last_device(others, config)
         known = cls._learnable(cls.features(others.inputs), others.seconds)
         coarse = cls(BoostedTrees.fit(known, replace(config, trees=max(config.trees // COARSE, 1))))
-        slower = np.median(own.seconds / coarse.predict(own.inputs))
-        return join_examples([replace(others, seconds=slower * others.seconds), own])
+        slower = float(np.median(own.seconds / coarse.predict(own.inputs)))
+        both = join_examples([replace(others, seconds=slower * others.seconds), own])
+        return both, {name: slower, **{other: slower * by for other, by in factors.items()}}
 
     def predict(self, inputs: ProgramInputs) -> Float64[np.ndarray, "P"]:
         """Return [P] predictions."""
-        return self._seconds(self.features(inputs))
+        return self._seconds(self.features(inputs)) / self._slower(inputs)
 
     def interval(self, inputs: ProgramInputs) -> ProgramPredictions:
         """Return predictions, bounds by errors on other tasks, and flags."""
         features = self.features(inputs)
-        seconds = self._seconds(features)
+        seconds = self._seconds(features) / self._slower(inputs)
         low, high = np.exp(self.errors)
         return ProgramPredictions(
             seconds, low * seconds, high * seconds, np.zeros_like(seconds), self._outside(features)
@@ -206,7 +215,10 @@ class ProgramTrees(Predictor[ProgramExamples, ProgramInputs]):
         text = np.frombuffer(self._trees.text.encode(), np.uint8)
         known = self.least is not None and self.most is not None
         tree = {TREES: text} | ({RANGE: {"least": self.least, "most": self.most}} if known else {})
-        about = {"factor": self.factor, "errors": list(self.errors), "data": list(self.data)}
+        about = {
+            "factor": self.factor, "errors": list(self.errors), "data": list(self.data),
+            "slower": dict(self.slower),
+        }  # fmt: skip
         self._kind().write(path, tree, about)
 
     @classmethod
@@ -217,9 +229,10 @@ class ProgramTrees(Predictor[ProgramExamples, ProgramInputs]):
             low, high = saved.manifest["errors"]
             least, most = (saved.arrays.get(f"{RANGE}/{name}") for name in ("least", "most"))
             data = tuple(map(str, saved.manifest["data"]))
+            slower = {str(name): float(by) for name, by in saved.manifest["slower"].items()}
             return cls(
-                trees, float(saved.manifest["factor"]), (low, high), least, most, data
-            )  # fmt: skip
+                trees, float(saved.manifest["factor"]), (low, high), least, most, data, slower
+            )
 
     @property
     def _trees(self) -> BoostedTrees:
@@ -230,6 +243,10 @@ class ProgramTrees(Predictor[ProgramExamples, ProgramInputs]):
         """These trees, with an interval by their errors on examples."""
         errors = np.log(examples.seconds / self.predict(examples.inputs))
         return replace(self, errors=error_bounds(errors, 1.0))
+
+    def _slower(self, inputs: ProgramInputs) -> Float64[np.ndarray, "P"]:
+        """[P] factor by which the processor learned is slower than each program's."""
+        return np.array([self.slower.get(t.device, 1.0) for t in inputs.targets])[inputs.target]
 
     def _seconds(self, features: Float32[np.ndarray, "P F"]) -> Float64[np.ndarray, "P"]:
         return self._trees.predict(features) * self._least_seconds(features)
@@ -297,10 +314,13 @@ def _described(examples: ProgramExamples) -> ProgramExamples:
 
 def last_device_apart(examples: ProgramExamples) -> tuple[ProgramExamples, ProgramExamples]:
     """Return the examples of all devices but the last, and those of the last."""
-    inputs = examples.inputs
-    last = inputs.targets[int(inputs.target.max(initial=0))].device
+    inputs, last = examples.inputs, _last_device(examples.inputs)
     own = np.array([target.device == last for target in inputs.targets])[inputs.target]
     return examples.take(np.flatnonzero(~own)), examples.take(np.flatnonzero(own))
+
+
+def _last_device(inputs: ProgramInputs) -> str:
+    return inputs.targets[int(inputs.target.max(initial=0))].device
 
 
 def held_out_errors(
