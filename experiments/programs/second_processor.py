@@ -180,9 +180,7 @@ class SecondProcessor(Experiment):
 def _read(names: Sequence[str], wanted: Callable[[str], bool]) -> ProgramExamples:
     """Programs of some processors whose machine code is known; the code of their loops is described
     once for all."""
-    examples = with_machine_code(read_examples(names))
-    of_target = np.array([wanted(target.device) for target in examples.inputs.targets])
-    examples = examples.take(np.flatnonzero(of_target[examples.inputs.target]))
+    examples = with_machine_code(read_examples(names)).on_devices(wanted)
     return replace(examples, inputs=with_code(examples.inputs))
 
 

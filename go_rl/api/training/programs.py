@@ -7,9 +7,6 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-import numpy as np
-from jaxtyping import Int64
-
 from go_rl.api.progress import Progress, count_updates, ignore, of_total
 from go_rl.core import TrainingError
 from go_rl.core.errors import nearest
@@ -18,6 +15,9 @@ from go_rl.core.optimizer import Milestone
 from go_rl.core.ranges import COUNT, POSITIVE, SEED, Range, check_ranges
 
 if TYPE_CHECKING:
+    import numpy as np
+    from jaxtyping import Int64
+
     from go_rl.costs.learning.splits import DataSplit
     from go_rl.costs.programs.learn.examples import ProgramExamples
     from go_rl.costs.programs.learn.predictor import ProgramPredictor
@@ -191,8 +191,10 @@ def _trained_network(
 def _with_layers(
     split: DataSplit, leaves: Int64[np.ndarray, "P"], known: Int64[np.ndarray, "A"] | Sequence[int]
 ) -> tuple[DataSplit, int]:
-    """Leave out of what judges the programs of numbers of leaves that no layer is for; their
-    number."""
+    """Leave programs whose number of leaves no layer is for out of what is not learned; return the
+    split and how many they are."""
+    import numpy as np
+
     rest = {name: part for name, part in vars(split).items() if name != "train"}
     kept = {name: part[np.isin(leaves[part], known)] for name, part in rest.items()}
     judges = "held_out" if len(split.held_out) else "test"

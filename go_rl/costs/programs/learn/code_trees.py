@@ -314,9 +314,9 @@ def _described(examples: ProgramExamples) -> ProgramExamples:
 
 def last_device_apart(examples: ProgramExamples) -> tuple[ProgramExamples, ProgramExamples]:
     """Return the examples of all devices but the last, and those of the last."""
-    inputs, last = examples.inputs, _last_device(examples.inputs)
-    own = np.array([target.device == last for target in inputs.targets])[inputs.target]
-    return examples.take(np.flatnonzero(~own)), examples.take(np.flatnonzero(own))
+    last = _last_device(examples.inputs)
+    others = examples.on_devices(lambda name: name != last)
+    return others, examples.on_devices(lambda name: name == last)
 
 
 def _last_device(inputs: ProgramInputs) -> str:

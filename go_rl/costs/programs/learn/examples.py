@@ -7,7 +7,7 @@ primitives the traces (``traces[trace]``).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from math import log2, nan
@@ -119,6 +119,11 @@ class ProgramExamples:
             seconds=self.seconds[which],
             spread=self.spread[which],
         )
+
+    def on_devices(self, wanted: Callable[[str], bool]) -> ProgramExamples:
+        """Return those that were measured on wanted devices, in this order."""
+        of_target = np.array([wanted(target.device) for target in self.inputs.targets])
+        return self.take(np.flatnonzero(of_target[self.inputs.target]))
 
 
 def with_machine_code(examples: ProgramExamples) -> ProgramExamples:
