@@ -31,6 +31,9 @@ class BoostedConfig:
     row_share: float = 0.8
     column_share: float = 0.6
     """Share of the kernels and features that a tree sees."""
+    ridge: float | None = None
+    """Penalty on the coefficients of a linear model in each leaf, of the features on the way to
+    it; None: a leaf holds one number."""
     seed: int = 0
 
 
@@ -130,6 +133,8 @@ def _grown(examples: SummedKernels, config: BoostedConfig, start: Any) -> Any:
         "bagging_freq": 1, "feature_fraction": config.column_share, "seed": config.seed,
         "deterministic": True, "force_row_wise": True, "verbosity": -1,
     }  # fmt: skip
+    if config.ridge is not None:
+        options |= {"linear_tree": True, "linear_lambda": config.ridge}
     target = np.log(examples.seconds)
     data = lightgbm.Dataset(examples.features, target, params={"verbosity": -1})
     return lightgbm.train(options, data, num_boost_round=config.trees, init_model=start)

@@ -97,7 +97,7 @@ def with_machine_code() -> ProgramExamples:
 
 class TestMachineTrees(TreeContract):
     kind, library = MachineTrees, "lightgbm"
-    config = replace(LIGHTGBM, column_share=1.0)
+    config = replace(LIGHTGBM, column_share=1.0, ridge=1.0)
     examples = staticmethod(with_machine_code)
 
     def fitted(self):
@@ -113,6 +113,16 @@ class TestMachineTrees(TreeContract):
         trees = self.fitted()
         found = trees.predict(replace(inputs, machine=longer))
         assert np.median(found / trees.predict(inputs)) == pytest.approx(2**20, rel=0.5)
+
+    def test_fine_tuning_on_other_sizes_makes_them_known(self):
+        inputs = with_machine_code().inputs
+        longer = {key: row + np.float32(20) * (row > 0) for key, row in inputs.machine.items()}
+        other = replace(with_machine_code(), inputs=replace(inputs, machine=longer))
+        trees = self.fitted()
+        assert trees.interval(other.inputs).unlike.all()
+        tuned = trees.fine_tuned(other)
+        assert not tuned.interval(other.inputs).unlike.any()
+        assert not tuned.interval(inputs).unlike.any()
 
     def test_few_programs_of_another_processor_are_learned_with_those_known(self, tmp_path):
         known = with_machine_code()

@@ -37,6 +37,7 @@ from go_rl.costs.trees.boosted import BoostedConfig, BoostedTrees, SummedKernels
 from go_rl.runtime.saved_model import SavedKind
 
 CONFIG = BoostedConfig(trees=600, learning_rate=0.05, column_share=0.2)
+LINEAR = BoostedConfig(trees=1500, learning_rate=0.05, column_share=0.3, ridge=1.0)
 MORE = replace(CONFIG, trees=60)
 """Trees that fine-tuning adds."""
 COARSE = 5
@@ -127,12 +128,8 @@ class ProgramTrees(Predictor[ProgramExamples, ProgramInputs]):
         known = cls._learnable(features, examples.seconds)
         errors = held_out_errors(known, examples.inputs.task, config)
         by = best_factor(errors) if factor else 1.0
-        spread = MARGIN * features.std(axis=0)
-        return cls(
-            BoostedTrees.fit(SummedKernels(features, by * known.seconds), config),
-            by, error_bounds(errors, by),
-            features.min(axis=0) - spread, features.max(axis=0) + spread,
-        )  # fmt: skip
+        trees = BoostedTrees.fit(SummedKernels(features, by * known.seconds), config)
+        return cls(trees, by, error_bounds(errors, by), *_range(features))
 
     def fine_tuned(
         self,
@@ -151,6 +148,10 @@ class ProgramTrees(Predictor[ProgramExamples, ProgramInputs]):
         known = self._learnable(self.features(examples.inputs), self.factor * examples.seconds)
         more = self._trees.continued(known, config or MORE)
         tuned = replace(self, trees=more, data=(), slower={})
+        if self.least is not None and self.most is not None:
+            least, most = _range(known.features)
+            least, most = np.fmin(least, self.least), np.fmax(most, self.most)
+            tuned = replace(tuned, least=least, most=most)
         return tuned if judged is None else tuned._judged(judged)
 
     def for_processor(
@@ -249,7 +250,7 @@ class ProgramTrees(Predictor[ProgramExamples, ProgramInputs]):
         return np.array([self.slower.get(t.device, 1.0) for t in inputs.targets])[inputs.target]
 
     def _seconds(self, features: Float32[np.ndarray, "P F"]) -> Float64[np.ndarray, "P"]:
-        return self._trees.predict(features) * self._least_seconds(features)
+        return self._trees.predict(self._within(features)) * self._least_seconds(features)
 
     @classmethod
     def _least_seconds(cls, features: Float32[np.ndarray, "P F"]) -> Float64[np.ndarray, "P"]:
@@ -264,6 +265,14 @@ class ProgramTrees(Predictor[ProgramExamples, ProgramInputs]):
     ) -> SummedKernels:
         """Return programs as trees learn them: seconds relative to those of the bound."""
         return SummedKernels(features, seconds / cls._least_seconds(features))
+
+    def _within(self, features: Float32[np.ndarray, "P F"]) -> Float32[np.ndarray, "P F"]:
+        """Return features moved into the range learned from, beyond which a linear model of a leaf
+        would go on rising. Missing numbers stay missing."""
+        if self.least is None or self.most is None:
+            return features
+        features = np.where(features < self.least, self.least, features)
+        return np.where(features > self.most, self.most, features)
 
     def _outside(self, features: Float32[np.ndarray, "P F"]) -> Bool[np.ndarray, "P"]:
         if self.least is None or self.most is None:
@@ -292,7 +301,7 @@ class CodeTrees(ProgramTrees):
 class MachineTrees(ProgramTrees):
     """Trees on these rules and on the machine code that a compiler made."""
 
-    config = BoostedConfig(trees=1500, learning_rate=0.05, column_share=0.3)
+    config = LINEAR
 
     readable = staticmethod(with_machine_code)
     features = staticmethod(machine_tree_features)
@@ -321,6 +330,14 @@ def last_device_apart(examples: ProgramExamples) -> tuple[ProgramExamples, Progr
 
 def _last_device(inputs: ProgramInputs) -> str:
     return inputs.targets[int(inputs.target.max(initial=0))].device
+
+
+def _range(
+    features: Float32[np.ndarray, "P F"],
+) -> tuple[Float32[np.ndarray, "F"], Float32[np.ndarray, "F"]]:
+    """[F] least and greatest features that are like these."""
+    spread = MARGIN * features.std(axis=0)
+    return features.min(axis=0) - spread, features.max(axis=0) + spread
 
 
 def held_out_errors(
