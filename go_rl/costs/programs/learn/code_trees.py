@@ -37,7 +37,7 @@ from go_rl.costs.trees.boosted import BoostedConfig, BoostedTrees, SummedKernels
 from go_rl.runtime.saved_model import SavedKind
 
 CONFIG = BoostedConfig(trees=600, learning_rate=0.05, column_share=0.2)
-LINEAR = BoostedConfig(trees=1500, learning_rate=0.05, column_share=0.3, ridge=1.0)
+LINEAR = BoostedConfig(trees=2000, learning_rate=0.04, column_share=0.3, ridge=1.0)
 MORE = replace(CONFIG, trees=60)
 """Trees that fine-tuning adds."""
 COARSE = 5
