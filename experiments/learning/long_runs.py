@@ -30,9 +30,6 @@ WORK = Path("build/long")
 PROCESS, LOG = "process", "log"
 SPENT = "spent.json"
 """Core-seconds of each run so far, in `RUNS`."""
-NICE = 19
-KEEP_EVERY = 20.0
-"""Seconds between two writings of what was spent."""
 LONGEST_STOP = 60.0
 """Seconds that a run may take to write its last checkpoint."""
 TICKS = os.sysconf("SC_CLK_TCK")
@@ -105,10 +102,7 @@ def work() -> int:
 
 
 def _step_back() -> None:
-    """Take the last core, and what others leave of it: this process and its terminal session."""
-    os.nice(NICE)
-    with suppress(OSError):  # Linux shares a core out by terminal session before it looks at nice
-        Path("/proc/self/autogroup").write_text(str(NICE), encoding="utf-8")
+    """Take the last core: whoever shares the machine has the others."""
     if hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
 
