@@ -7,20 +7,23 @@ from types import MappingProxyType
 
 from go_rl.core.errors import nearest
 from go_rl.tuning.config import ROUNDS, TuningError
-from go_rl.tuning.loop.belief.belief import Belief
-from go_rl.tuning.loop.belief.registry import belief_of, check_belief
+from go_rl.tuning.loop.belief.belief import BELIEFS, Belief, belief_of, check_belief
 from go_rl.tuning.loop.nouns import Trial
 from go_rl.tuning.loop.schedulers.ansor_gradient import AnsorGradient
-from go_rl.tuning.loop.schedulers.epsilon_greedy import EpsilonGreedy
-from go_rl.tuning.loop.schedulers.linear_in_flops import LinearInFlops
 from go_rl.tuning.loop.schedulers.oracle import Oracle
-from go_rl.tuning.loop.schedulers.predicted_gains import PredictedGains
-from go_rl.tuning.loop.schedulers.random_slots import RandomSlots
-from go_rl.tuning.loop.schedulers.round_robin import RoundRobin
+from go_rl.tuning.loop.schedulers.plain_schedulers import (
+    LinearInFlops,
+    RandomSlots,
+    RoundRobin,
+    Sequential,
+)
+from go_rl.tuning.loop.schedulers.predicted_gains import (
+    EpsilonGreedy,
+    PredictedGains,
+    SoftmaxSampling,
+)
 from go_rl.tuning.loop.schedulers.rounds import AlternatingRounds
 from go_rl.tuning.loop.schedulers.scheduler import Scheduler
-from go_rl.tuning.loop.schedulers.sequential import Sequential
-from go_rl.tuning.loop.schedulers.softmax_sampling import SoftmaxSampling
 from go_rl.tuning.loop.schedulers.upper_confidence_bound import (
     DYNATUNE,
     RELATIVE,
@@ -29,7 +32,7 @@ from go_rl.tuning.loop.schedulers.upper_confidence_bound import (
 
 WITH_BELIEF: Mapping[str, Callable[[PredictedGains], Scheduler]] = MappingProxyType({
     DYNATUNE: UpperConfidenceBound,
-    RELATIVE: lambda gains: UpperConfidenceBound(gains, RELATIVE),
+    RELATIVE: lambda gains: UpperConfidenceBound(gains, relative=True),
     "epsilon-greedy": EpsilonGreedy,
     "softmax": SoftmaxSampling,
 })  # fmt: skip
@@ -87,11 +90,7 @@ def scheduler_of(
     """
     _check_name(name, SCHEDULERS)
     if name in WITH_BELIEF:
-        if belief is None:
-            from go_rl.tuning.loop.belief.curve_belief import CurveBelief
-
-            belief = CurveBelief()
-        return WITH_BELIEF[name](PredictedGains(belief))
+        return WITH_BELIEF[name](PredictedGains(belief or belief_of(BELIEFS[0])))
     if name in WITHOUT_BELIEF:
         return WITHOUT_BELIEF[name]()
     if name == SEQUENTIAL:
