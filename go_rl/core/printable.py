@@ -70,6 +70,11 @@ def listed(names: Sequence[object]) -> str:
     return first + (f" and {len(names) - LISTED} more" if len(names) > LISTED else "")
 
 
+def first_line(error: BaseException) -> str:
+    """Return the first line of the error's message, or its type where it has none."""
+    return (str(error).strip() or type(error).__name__).splitlines()[0]
+
+
 def last_line(error: BaseException) -> str:
     """Return the error's type and its last non-empty line."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
