@@ -80,8 +80,7 @@ class KernelData:
     def noise(self) -> Float64[np.ndarray, "P"]:
         """Return [P] relative differences, |later / first - 1|, of kernels as they come that were
         measured twice, hours apart."""
-        first = np.full(self.kernels.num_kernels, np.nan)
-        first[self.kernel[self.plain]] = self.seconds[self.plain]
+        first = plain_seconds(self)
         again = (self.setting == 0) & (self.round > 0) & np.isfinite(first[self.kernel])
         return np.abs(self.seconds[again] / first[self.kernel[again]] - 1.0)
 
