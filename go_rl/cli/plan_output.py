@@ -51,13 +51,11 @@ def exit_code(result: Result, stop: Stop) -> int:
 def print_result(out: Console, result: Result) -> None:
     """Print the table of methods and what is known about the best plan."""
     from go_rl.report.bottleneck import bottleneck
-    from go_rl.report.summary import plan_lines
+    from go_rl.report.summary import plan_lines, problem_text
     from go_rl.report.tables import text_table
 
     problem = result.problem
-    title = f"{problem.graph.name} on {problem.hardware.name}, objective {problem.objective}"
-    if problem.objective.traits.has_rules:
-        title += f", rules {problem.rules.name}"
+    title = problem_text(problem)
     if problem.objective.traits.decides_several:
         title += f", decides {', '.join(problem.decisions)}"
     title += f" ({problem.objective.traits.value_name}: lower is better)"
