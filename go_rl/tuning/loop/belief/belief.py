@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from math import nan
 from typing import Protocol, runtime_checkable
 
-from go_rl.core.errors import nearest
-from go_rl.tuning.config import TuningError
+from go_rl.tuning.config import check_name
 from go_rl.tuning.loop.belief.curve_families import FAMILIES
 
 TRANSFER = "transfer"
@@ -55,7 +54,7 @@ def belief_of(name: str) -> Belief:
         MissingDependencyError: emcee, which a family of curves needs, is not installed.
         TuningError: the name is unknown, or the recorded curves cannot be read.
     """
-    check_belief(name)
+    check_name("belief", name, BELIEFS)
     if name in FAMILIES:
         from go_rl.tuning.loop.belief.curve_belief import CurveBelief
 
@@ -64,10 +63,3 @@ def belief_of(name: str) -> Belief:
     from go_rl.tuning.loop.belief.transfer_belief import TransferBelief
 
     return TransferBelief(load_curves())
-
-
-def check_belief(name: str) -> None:
-    """Raise a `TuningError` for a name that is none of `BELIEFS`."""
-    if name not in BELIEFS:
-        known = ", ".join(BELIEFS)
-        raise TuningError(f"unknown belief {name!r}{nearest(name, BELIEFS)} There are {known}")

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 
-from go_rl.core.errors import nearest
-from go_rl.tuning.config import ROUNDS, TuningError
-from go_rl.tuning.loop.belief.belief import BELIEFS, Belief, belief_of, check_belief
+from go_rl.tuning.config import ROUNDS, TuningError, check_name
+from go_rl.tuning.loop.belief.belief import BELIEFS, Belief, belief_of
 from go_rl.tuning.loop.nouns import Trial
 from go_rl.tuning.loop.schedulers.ansor_gradient import AnsorGradient
 from go_rl.tuning.loop.schedulers.oracle import Oracle
@@ -64,9 +63,9 @@ def live_scheduler(name: str, belief: str, share: float | None = None) -> Schedu
         MissingDependencyError: what the belief needs is not installed.
         TuningError: a name is unknown, or the scheduler sees recorded curves only.
     """
-    check_belief(belief)
+    check_name("belief", belief, BELIEFS)
     if name != ORACLE:
-        _check_name(name, LIVE)
+        check_name("scheduler", name, LIVE)
     return scheduler_of(name, belief_of(belief) if name in WITH_BELIEF else None, share=share)
 
 
@@ -88,7 +87,7 @@ def scheduler_of(
         MissingDependencyError: the belief needs emcee, which is not installed.
         TuningError: the name is unknown, or the oracle has no curves to see.
     """
-    _check_name(name, SCHEDULERS)
+    check_name("scheduler", name, SCHEDULERS)
     if name in WITH_BELIEF:
         return WITH_BELIEF[name](PredictedGains(belief or belief_of(BELIEFS[0])))
     if name in WITHOUT_BELIEF:
@@ -100,9 +99,3 @@ def scheduler_of(
             "the oracle sees recorded curves; it cannot schedule what is measured live"
         )
     return Oracle(paths)
-
-
-def _check_name(name: str, names: Sequence[str]) -> None:
-    if name not in names:
-        known = ", ".join(names)
-        raise TuningError(f"unknown scheduler {name!r}{nearest(name, names)} There are {known}")
