@@ -89,7 +89,7 @@ def split_rows(split: str, runs: Runs, seed: int) -> tuple[np.ndarray, np.ndarra
     """Return the rows that are learned from, those that judge, and the whole split."""
     inputs = runs.examples.inputs
     if split == "within_task":
-        found = within_task(inputs.task * len(inputs.targets) + inputs.target, seed)
+        found = within_task(inputs.group, seed)
     elif split == "by_task":
         found = by_task(inputs.task, seed)
     elif split == "by_target":

@@ -140,9 +140,8 @@ def _processor(data: ProgramData, device: str, heavy: set[object], asked: Progra
 
 def _operators(data: ProgramData) -> Iterator[Sequence[str]]:
     """Yield a row for each operator."""
-    group = data.task * len(data.targets) + data.target
     ratios: dict[str, list[float]] = {}
-    for members in groups_of(group):
+    for members in groups_of(data.group):
         seconds = data.seconds[members]
         op = data.tasks[data.task[members[0]]].op
         ratios.setdefault(op, []).append(float(seconds.max() / seconds.min()))

@@ -4,7 +4,8 @@ Run: ``python -m experiments tuning.kernel_autotuner [--models NAME ...] [--minu
 [--cost learned:FILE.npz] [--calibration FILE.npz]``. ``calibrated`` searches by predictions that
 ``go-rl calibrate`` corrected with kernels of networks that are not tuned. All guides share their
 records: what one has measured costs the next the same minutes again, but is not run again. The
-speed-up is that of a fresh measurement at the end (`go_rl.tuning.xla.alternate_check`).
+speed-up is that of a fresh measurement at the end
+(`go_rl.tuning.xla.tune_kernels.check_alternately`).
 """
 
 from __future__ import annotations

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from go_rl.api.progress import Progress, ignore
+from go_rl.api.this_device import records_beside
 from go_rl.core import TrainingError
 from go_rl.core.files.run_lock import locked
 from go_rl.core.hardware.processor import own_target
@@ -32,7 +33,6 @@ JUDGED = 4
 """One timed task in this many is held out, to measure errors."""
 LEAST_TASKS = 8
 """Least tasks timed from which something is learned."""
-ENDING = ".npz"
 
 
 @dataclass(frozen=True)
@@ -114,15 +114,11 @@ def calibrate_programs(
     from go_rl.tuning.tvm.codegen import level_of
 
     config, path = config or CalibrateProgramsConfig(), Path(out or this_machine_weights())
-    if path.suffix != ENDING:
-        raise TrainingError(
-            f"calibrate: the name of {path} must end in {ENDING}; the records lie beside it, in a "
-            "folder of the same name without the ending"
-        )
+    records = records_beside(path)
     with locked(path, file=True):
         start = predictor_of_seconds(config.weights)
         chosen = chosen_tasks(read_examples(STARTS_WITH), config)
-        measured = _measured(chosen, path.with_suffix(""), config, level_of(""), report)
+        measured = _measured(chosen, records, config, level_of(""), report)
         report(len(chosen), len(chosen), "learning from what was timed")
         tuned, errors = tuned_weights(start, measured, config.seed)
         tuned.save(path)

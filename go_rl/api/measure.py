@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from go_rl.api.progress import Progress, ignore
+from go_rl.api.progress import Progress, ignore, one_by_one
 from go_rl.core.files.run_lock import exclusive
 from go_rl.costs.timing.config import CollectConfig, ProgramsConfig
 
@@ -25,6 +25,14 @@ class MeasuredFolder:
     """Measurements of the target in the folder, those of this run included."""
     path: Path
     """Store of the records."""
+
+    @classmethod
+    def of(cls, made: int, folder: Path, target: str) -> MeasuredFolder:
+        """Return what a folder has of a target after a run that made so many measurements."""
+        from go_rl.runtime.records import RECORDS, RecordStore
+
+        with RecordStore(folder / RECORDS) as store:
+            return cls(made, store.count(target), folder / RECORDS)
 
 
 @exclusive("folder")
@@ -49,19 +57,11 @@ def measure_kernels(
         WorkerError: the core cannot be had.
     """
     from go_rl.costs.kernels.measure.collect import collect_kernels
-    from go_rl.runtime.records import RECORDS, RecordStore
 
     folder, config, chosen = Path(folder), config or CollectConfig(), _models(models)
     folder.mkdir(parents=True, exist_ok=True)
-    sentences: list[str] = []
-
-    def count(sentence: str) -> None:
-        sentences.append(sentence)
-        report(len(sentences), len(chosen), sentence)
-
-    made = collect_kernels(chosen, folder, config, count)
-    with RecordStore(folder / RECORDS) as store:
-        return MeasuredFolder(made, store.count(config.target), folder / RECORDS)
+    made = collect_kernels(chosen, folder, config, one_by_one(report, len(chosen)))
+    return MeasuredFolder.of(made, folder, config.target)
 
 
 @exclusive("folder")
@@ -96,13 +96,12 @@ def measure_programs(
     )
     from go_rl.costs.programs.measure.data_file import shipped_programs
     from go_rl.costs.programs.measure.program_sets import program_set
-    from go_rl.runtime.records import RECORDS, RecordStore
 
     folder, config = Path(folder), config or ProgramsConfig()
     folder.mkdir(parents=True, exist_ok=True)
     tasks = listed_tasks(config)
     drawings = listed_drawings(config, tasks)
-    wanted, total = None, len(drawings)
+    wanted = None
     if config.choice.choose != "all":
         from go_rl.costs.programs.learn.choose_programs import choose_programs
 
@@ -111,15 +110,9 @@ def measure_programs(
     if config.data_set and config.measure.round == 0:
         draws = program_set(config.data_set).draws
         measured = shipped_programs(config.data_set, draws, target)
-    sentences: list[str] = []
-
-    def count(sentence: str) -> None:
-        sentences.append(sentence)
-        report(len(sentences), total, sentence)
-
-    made = collect_programs(folder, config, count, tasks, wanted, measured)
-    with RecordStore(folder / RECORDS) as store:
-        return MeasuredFolder(made, store.count(target), folder / RECORDS)
+    tell = one_by_one(report, len(drawings))
+    made = collect_programs(folder, config, tell, tasks, wanted, measured)
+    return MeasuredFolder.of(made, folder, target)
 
 
 def tensor_tasks(config: ProgramsConfig | None = None) -> list[tuple[str, str, int]]:

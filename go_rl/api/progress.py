@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import count
 
 Progress = Callable[[int, int, str], None]
 """Receives the work that is done, all of it, and a sentence."""
@@ -22,6 +23,12 @@ def count_updates(
         progress(member * updates + update, members * updates, sentence)
 
     return report
+
+
+def one_by_one(progress: Progress, total: int) -> Callable[[str], None]:
+    """Return what functions that tell a sentence whenever one more is done report to."""
+    done = count(1)
+    return lambda sentence: progress(next(done), total, sentence)
 
 
 def of_total(progress: Progress, total: int) -> Callable[[int, str], None]:

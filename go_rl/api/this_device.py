@@ -121,17 +121,27 @@ def calibrate(
         raise TrainingError(
             f"calibrate: {config.kernels} kernels are too few; {FEWEST} or more are needed"
         )
+    records = records_beside(path)
+    _check(config)
+    with locked(path, file=True):
+        return _calibrated(path, records, config, report)
+
+
+def records_beside(path: Path) -> Path:
+    """Return the folder of the records of a calibration that is written to a file.
+
+    Raises:
+        TrainingError: the file's name has another ending than `ENDING`.
+    """
     if path.suffix != ENDING:
         raise TrainingError(
             f"calibrate: the name of {path} must end in {ENDING}; the records lie beside it, in a "
             "folder of the same name without the ending"
         )
-    _check(config)
-    with locked(path, file=True):
-        return _calibrated(path, config, report)
+    return path.with_suffix("")
 
 
-def _calibrated(path: Path, config: CalibrateConfig, report: Progress) -> Calibrated:
+def _calibrated(path: Path, records: Path, config: CalibrateConfig, report: Progress) -> Calibrated:
     """Time what is not timed yet, and write the corrections."""
     from go_rl.costs.kernels.calibrated import CalibratedKernels, MeasuredKernels
     from go_rl.costs.kernels.measure.chosen import cold_products, measure_chosen
@@ -140,7 +150,7 @@ def _calibrated(path: Path, config: CalibrateConfig, report: Progress) -> Calibr
     products = cold_products()
     asked = [*(each for _, each in products), *(chain for _, chain in chains), *chosen]
     seconds = measure_chosen(
-        asked, path.with_suffix(""), config.measure, 60 * config.minutes,
+        asked, records, config.measure, 60 * config.minutes,
         of_total(report, len(asked)),
     )  # fmt: skip
     timed = [k for k, each in enumerate(chosen) if each.hash in seconds]

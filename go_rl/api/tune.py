@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from go_rl.core.files.run_lock import exclusive
 from go_rl.graphs.readers.model_options import ModelOptions
 from go_rl.tuning.config import TuneConfig, TuneProgramsConfig, TuningConfig
-from go_rl.tuning.loop.progress import TuningProgress, Watch, unwatched
+from go_rl.tuning.loop.progress import TuningProgress, Watch, logged, unwatched
 
 if TYPE_CHECKING:
     from go_rl.tuning.tvm.tuned_network import TunedNetwork as TunedNetwork
@@ -59,7 +59,6 @@ def tune_kernels(
     """
     from go_rl.report.tuning_curve import save_tuning_curve
     from go_rl.tuning.loop.schedulers.registry import live_scheduler
-    from go_rl.tuning.loop.tuning_log import logged
     from go_rl.tuning.xla import tune_kernels as tuning
     from go_rl.tuning.xla.compilable import load_program
     from go_rl.tuning.xla.guided_tuner import check_tuner
@@ -117,7 +116,6 @@ def tune_programs(
     """
     from go_rl.costs.timing.tvm_calls import import_tvm
     from go_rl.report.tuning_curve import save_network_curve
-    from go_rl.tuning.loop.tuning_log import logged
     from go_rl.tuning.tvm.codegen import code_target
     from go_rl.tuning.tvm.models.read_model import read_model
     from go_rl.tuning.tvm.tune_network import deciders, tune_network

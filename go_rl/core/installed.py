@@ -1,4 +1,5 @@
-"""`check_installed`: releases of packages whose private parts or binary interface go_rl uses.
+"""`check_installed`: releases of packages whose private parts or binary interface go_rl uses;
+`optional_library`: a library of an extra.
 
 The bounds are those of ``pyproject.toml``, which pip holds at installation; a package that is
 replaced afterwards would fail far from its cause.
@@ -7,7 +8,9 @@ replaced afterwards would fail far from its cause.
 from __future__ import annotations
 
 from functools import cache
+from importlib import import_module
 from importlib.metadata import PackageNotFoundError, requires, version
+from typing import Any
 
 from packaging.requirements import Requirement
 
@@ -42,3 +45,19 @@ def check_installed(names: tuple[str, ...] = PRIVATE_PARTS) -> None:
                 f"{wanted.name} {found} is installed; go_rl uses parts of it that change between "
                 f"releases: pip install '{wanted.name}{wanted.specifier}'"
             )
+
+
+def optional_library(name: str, missing: str) -> Any:
+    """Return a library of an extra, which is imported when it is first used.
+
+    Args:
+        name: of its module.
+        missing: what the user is told where it is not installed, with the command that does.
+
+    Raises:
+        MissingDependencyError: it is not installed.
+    """
+    try:
+        return import_module(name)
+    except ImportError as error:
+        raise MissingDependencyError(missing) from error

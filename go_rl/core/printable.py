@@ -10,6 +10,8 @@ LONGEST_NAME = 200
 LONGEST_MESSAGE = 2000
 """Characters of a whole message."""
 ELLIPSIS = "…"
+LONGEST_SENTENCE = 300
+"""Characters of an error's line that another sentence repeats."""
 LISTED = 4
 """Names that a sentence lists."""
 
@@ -70,7 +72,21 @@ def listed(names: Sequence[object]) -> str:
     return first + (f" and {len(names) - LISTED} more" if len(names) > LISTED else "")
 
 
+def first_line(error: BaseException) -> str:
+    """Return the first line of the error's message, or its type where it has none."""
+    return (str(error).strip() or type(error).__name__).splitlines()[0]
+
+
+def sentence_of(error: BaseException) -> str:
+    """Return the error's type and the begin of its first non-empty line."""
+    begin = [line[:LONGEST_SENTENCE] for line in _lines(error)[:1]]
+    return ": ".join([type(error).__name__, *begin])
+
+
 def last_line(error: BaseException) -> str:
     """Return the error's type and its last non-empty line."""
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    return f"{type(error).__name__}: {lines[-1]}" if lines else type(error).__name__
+    return ": ".join([type(error).__name__, *_lines(error)[-1:]])
+
+
+def _lines(error: BaseException) -> list[str]:
+    return [line.strip() for line in str(error).splitlines() if line.strip()]

@@ -12,18 +12,15 @@ from go_rl.plans.sinks import moved_string
 from go_rl.plans.splits.judge import Judgement
 from go_rl.report.bottleneck import bottleneck
 from go_rl.report.notes import note_lines
-from go_rl.report.summary import bound_sentence
+from go_rl.report.summary import bound_sentence, problem_text
 
 
 def split_lines(found: Judgement) -> list[str]:
     """Return the sentences about a split: the verdict and its rules, seconds and bound, the device
     that is the cause, the best move, notes."""
     problem, plan, verdict = found.problem, found.plan, found.verdict
-    where = f"{problem.graph.name} on {problem.hardware.name}, objective {problem.objective}"
-    if problem.objective.traits.has_rules:
-        where += f", rules {problem.rules.name}"
     word = "legal" if found.ok else str(verdict.status)
-    lines = [f"{word}: split in notation {found.split.notation}, {where}"]
+    lines = [f"{word}: split in notation {found.split.notation}, {problem_text(problem)}"]
     lines += [f"{v.rule}: {v.message}" for v in verdict.violations]
     if not found.ok:
         if not verdict.violations:

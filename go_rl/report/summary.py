@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from go_rl.compare.portfolio.registry import ONE_DEVICE
-from go_rl.core import Plan, proved_optimal
+from go_rl.core import Plan, Problem, proved_optimal
 from go_rl.core.printable import counted
 from go_rl.core.unit_text import WIDEST_GAP, percent, seconds_text
 from go_rl.report.bottleneck import BusiestPart
@@ -50,6 +50,13 @@ def _named(reference: Plan) -> str:
         return reference.optimizer
     fused = reference.fusion_group is not None
     return f"the best single device, {'fused' if fused else 'nothing fused'}"
+
+
+def problem_text(problem: Problem) -> str:
+    """Return what a plan is asked for: the graph, the hardware, the objective and its rules."""
+    text = f"{problem.graph.name} on {problem.hardware.name}, objective {problem.objective}"
+    has_rules = problem.objective.traits.has_rules
+    return f"{text}, rules {problem.rules.name}" if has_rules else text
 
 
 def bound_sentence(plan: Plan) -> str:

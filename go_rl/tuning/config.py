@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from go_rl.core import GoRLError
+from go_rl.core.errors import nearest
 from go_rl.core.hardware.processor import own_target
 from go_rl.core.ranges import COUNT, FINITE_POSITIVE, PART, SEED, Range, check_ranges
 from go_rl.costs.timing.config import ADAPTIVE_VISITS, FEW_VISITS, CollectConfig, TimingConfig
@@ -223,3 +225,16 @@ class TuneProgramsConfig:
 
 TuningConfig = TuneConfig | TuneProgramsConfig
 """Configuration of either tuning command."""
+
+
+def check_name(what: str, name: str, names: Sequence[str]) -> None:
+    """Raise a `TuningError` that lists the names unless a name is one of them.
+
+    Args:
+        what: is named, such as ``scheduler``.
+        name: of it.
+        names: that there are.
+    """
+    if name not in names:
+        known = ", ".join(names)
+        raise TuningError(f"unknown {what} {name!r}{nearest(name, names)} There are {known}")

@@ -149,9 +149,7 @@ def tuned(
 
 def judged(found: np.ndarray, examples: ProgramExamples, rows: np.ndarray) -> Metrics:
     """Return metrics of predictions [P] for some rows."""
-    inputs = examples.inputs
-    group = inputs.task * len(inputs.targets) + inputs.target
-    return latency_metrics(found[rows], examples.seconds[rows], group[rows])
+    return latency_metrics(found[rows], examples.seconds[rows], examples.inputs.group[rows])
 
 
 def means_table(

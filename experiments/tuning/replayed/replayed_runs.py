@@ -23,7 +23,7 @@ from go_rl.tuning.loop.belief.transfer_belief import TransferBelief
 from go_rl.tuning.loop.journal import MemoryJournal
 from go_rl.tuning.loop.nouns import Candidate, Trial
 from go_rl.tuning.loop.schedulers import SCHEDULERS, scheduler_of
-from go_rl.tuning.loop.schedulers.round_robin import RoundRobin
+from go_rl.tuning.loop.schedulers.plain_schedulers import RoundRobin
 from go_rl.tuning.loop.schedulers.upper_confidence_bound import DYNATUNE, RELATIVE
 from go_rl.tuning.loop.slot_loop import tune_operators
 from go_rl.tuning.loop.slots import SlotConfig

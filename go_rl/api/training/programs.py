@@ -290,8 +290,8 @@ def _judged(learned: Any, examples: ProgramExamples, split: DataSplit) -> dict[s
         _, judged = last_device_apart(judged)
     found = learned.predict(judged.inputs)
     if learned.unit != "seconds":
-        return {"pair_accuracy": pair_accuracy(found, judged.seconds, _groups(judged))}
-    return latency_metrics(found, judged.seconds, _groups(judged))
+        return {"pair_accuracy": pair_accuracy(found, judged.seconds, judged.inputs.group)}
+    return latency_metrics(found, judged.seconds, judged.inputs.group)
 
 
 def _run(config: TrainProgramsConfig) -> Any:
@@ -321,9 +321,3 @@ def _searched(
     search = ProgramSearchConfig(trials, updates=config.search_updates, seed=config.seed)
     report(0, trials, Milestone(f"searching among sizes and hyper-parameters: {trials} trials"))
     return search_programs(data, out, search, run, of_total(report, trials))
-
-
-def _groups(examples: ProgramExamples) -> Any:
-    """[P] one number for each task on a target: programs that compare."""
-    inputs = examples.inputs
-    return inputs.task * len(inputs.targets) + inputs.target

@@ -10,14 +10,12 @@ import tyro
 
 from go_rl.api.options import FineTuneOptions
 from go_rl.api.training.learner_options import LearnerOptions
-from go_rl.cli.console import complain, console, print_line, working
-from go_rl.cli.exit_codes import FAILED_SEARCH, OK
+from go_rl.cli.console import console, print_line, working
 from go_rl.cli.folders import own_folder
 from go_rl.cli.model_arguments import ModelArguments, Pins, read
 from go_rl.cli.next_command import model_words, say_next
-from go_rl.cli.plan_output import output_folder, print_result
-from go_rl.cli.stopping import STOPPED, keeping_the_best
-from go_rl.core.files.run_lock import locked
+from go_rl.cli.plan_output import exit_code, output_folder, print_result
+from go_rl.cli.stopping import keeping_the_best
 from go_rl.policy.learn.config import WEIGHTS_FILE
 
 
@@ -38,9 +36,7 @@ def run(config: FineTune) -> int:
     """Run the command; returns the exit code."""
     with working(f"reading {config.source.model}") as report, ExitStack() as held:
         graph = read(config.source)
-        folder = output_folder(config.out, graph)
-        if config.out is not None:
-            held.enter_context(locked(folder))  # refused before the search
+        folder = output_folder(config.out, graph, held)
         report(f"preparing {graph.num_nodes:,} operators")
         from go_rl.api.plans.check import require_accepted
         from go_rl.api.problem import read_pins
@@ -68,7 +64,4 @@ def run(config: FineTune) -> int:
     objective = ("--objective", chosen.objective) if chosen.objective else ()
     use = (*hardware, *objective, "--weights", path)
     say_next(out, "optimize", *model_words(config.source), *use)
-    if stop.code is not None:
-        complain(STOPPED)
-        return stop.code
-    return OK if result.best.evaluation.status.ok else FAILED_SEARCH
+    return exit_code(result, stop)

@@ -11,14 +11,12 @@ from typing import TYPE_CHECKING, Annotated
 import tyro
 
 from go_rl.api.options import For, OptimizeOptions
-from go_rl.cli.console import complain, console, print_json, print_line, working
-from go_rl.cli.exit_codes import FAILED_SEARCH, OK
-from go_rl.cli.folders import own_folder
+from go_rl.cli.console import console, print_json, print_line, working
+from go_rl.cli.folders import PLAN, own_folder
 from go_rl.cli.model_arguments import ModelArguments, Pins, read
 from go_rl.cli.next_command import model_words, say_next
-from go_rl.cli.plan_output import PLAN_FILE, output_folder, print_result
-from go_rl.cli.stopping import STOPPED, keeping_the_best
-from go_rl.core.files.run_lock import locked
+from go_rl.cli.plan_output import exit_code, output_folder, print_result
+from go_rl.cli.stopping import keeping_the_best
 
 if TYPE_CHECKING:
     from go_rl.api.optimize import Result
@@ -46,9 +44,7 @@ def run(config: Optimize) -> int:
     with working(f"reading {config.source.model}") as report, ExitStack() as held:
         graph = read(config.source)
         silent = config.json and config.out is None
-        folder = None if silent else output_folder(config.out, graph)
-        if folder is not None and config.out is not None:
-            held.enter_context(locked(folder))  # refused before the search
+        folder = None if silent else output_folder(config.out, graph, held)
         report(f"preparing {graph.num_nodes:,} operators")
         from go_rl.api.optimize import optimize
         from go_rl.api.plans.check import require_accepted
@@ -66,10 +62,7 @@ def run(config: Optimize) -> int:
                 folder = own_folder(folder, result.problem.graph, held)
             written = _write(folder, result, config, report)
     _print(result, config, folder, written)
-    if stop.code is not None:
-        complain(STOPPED)
-        return stop.code
-    return OK if result.best.evaluation.status.ok else FAILED_SEARCH
+    return exit_code(result, stop)
 
 
 def _write(
@@ -99,4 +92,4 @@ def _print(result: Result, config: Optimize, folder: Path | None, written: tuple
     if folder is None or not result.best.evaluation.status.ok:
         say_next(out, "hardware", "list")
     else:
-        say_next(out, "check", str(folder / PLAN_FILE), *model_words(config.source))
+        say_next(out, "check", str(folder / PLAN), *model_words(config.source))

@@ -11,7 +11,7 @@ import tyro
 from go_rl.api.predict import EVERY_DEVICE, THIS, USUAL_LAUNCH_US, PredictOptions
 from go_rl.cli.console import console, print_json, print_line, print_table, working
 from go_rl.cli.exit_codes import OK
-from go_rl.cli.model_arguments import ModelArguments, training_of
+from go_rl.cli.model_arguments import ModelArguments, load_options
 from go_rl.cli.next_command import changed_options, model_words, say_next
 from go_rl.report.notes import note_lines
 from go_rl.report.text_table import TextTable
@@ -41,13 +41,11 @@ def run(config: Predict) -> int:
     from go_rl.api.predict import predict, predict_everywhere
 
     source, again = config.source, _again(config)
-    options: dict[str, Any] = {
-        **asdict(config.pricing), "dims": source.dims, "unknown": source.unknown,
-        "training": training_of(source), "inputs": source.inputs, "trip_count": source.trip_count,
-        "micro_batches": source.micro_batches,
-    }  # fmt: skip
-    if source.weights is not None:
-        options["weight_positions"] = source.weights
+    given = load_options(source)
+    positions = given.pop("weights")
+    options: dict[str, Any] = {**asdict(config.pricing), **given}
+    if positions is not None:
+        options["weight_positions"] = positions
     if config.device == EVERY_DEVICE:
         with working(f"reading {source.model}"):
             ranked = predict_everywhere(source.model, **options)

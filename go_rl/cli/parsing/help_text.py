@@ -36,14 +36,14 @@ def plain_output() -> Iterator[None]:
         with redirect_stdout(held):
             yield
     finally:
-        stream.write(plain_help("".join(held.parts)))
+        stream.write(plain_help(held.getvalue()))
 
 
-class _Held(io.TextIOBase):
+class _Held(io.StringIO):
     """Keeps what is written; a terminal if the stream is one, so that colours stay."""
 
     def __init__(self, stream: Any) -> None:
-        self.parts: list[str] = []
+        super().__init__()
         self._stream = stream
 
     @property
@@ -55,7 +55,3 @@ class _Held(io.TextIOBase):
 
     def fileno(self) -> int:
         return self._stream.fileno()
-
-    def write(self, text: str) -> int:
-        self.parts.append(text)
-        return len(text)

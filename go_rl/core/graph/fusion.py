@@ -24,6 +24,15 @@ FUSIBLE: dict[OpKind, frozenset[OpKind]] = {
 """Kinds of consumers with which a producer may share a kernel; a kind not listed: none."""
 
 
+def fusible_kinds() -> Bool[np.ndarray, "K K"]:
+    """Return [K, K] `FUSIBLE` as a table: whether a producer of a kind may share a kernel with a
+    consumer of another."""
+    table = np.zeros((len(OpKind), len(OpKind)), np.bool_)
+    for producer, consumers in FUSIBLE.items():
+        table[producer, list(consumers)] = True
+    return table
+
+
 def heavy_nodes(graph: OpGraph) -> Bool[np.ndarray, "N"]:
     """Return [N] matrix products and convolutions."""
     return np.isin(graph.kind, PRODUCT_KINDS)

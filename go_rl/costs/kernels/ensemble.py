@@ -1,34 +1,59 @@
-"""Ensembles of networks that learned seconds or ranks, and their weight files."""
+"""`TrainedNetwork`: a network of kernels and its weights; `Ensemble`: networks that learned seconds
+or ranks, and their weight files."""
 
 from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
-from typing import Any, ClassVar, Generic, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 import jax
+import jax.numpy as jnp
 import numpy as np
+from jaxtyping import Float64
 
 from go_rl.core import OpKind
-from go_rl.costs.kernels.batch import LENGTHS, batch_of
-from go_rl.costs.kernels.features import kernel_features
+from go_rl.costs.kernels.batch import LENGTHS, KernelBatch, batch_of, over_batches
+from go_rl.costs.kernels.features import KERNEL_FEATURES, KernelFeatures, kernel_features
+from go_rl.costs.kernels.network import KernelNetwork
+from go_rl.costs.kernels.ranks.network import RankNetwork
 from go_rl.costs.learning.predictor import Examples, Inputs, Predictor
+from go_rl.costs.learning.training import Params
 from go_rl.graphs.cutting.kernel_set import cut_kernels
 from go_rl.graphs.readers.graph_builder import GraphBuilder, Node
 from go_rl.runtime.saved_model import SavedKind
 
-NetworkT = TypeVar("NetworkT")
-Made = TypeVar("Made", bound="Ensemble[Any, Any, Any]")
+NETWORKS, RANGE = "members", "range"
+Made = TypeVar("Made", bound="Ensemble[Any, Any]")
 
 
 @dataclass(frozen=True, eq=False)
-class Ensemble(Predictor[Examples, Inputs], Generic[NetworkT, Examples, Inputs]):
+class TrainedNetwork:
+    """A network of kernels and its weights."""
+
+    network: KernelNetwork | RankNetwork
+    params: Params
+
+    def predict(self, features: KernelFeatures) -> Float64[np.ndarray, "K C"]:
+        """Return [K, C] the network's columns for all kernels."""
+        compute = partial(_apply, self.network, self.params)
+        return over_batches(features, self.network.columns, compute).astype(np.float64)
+
+
+@partial(jax.jit, static_argnums=0)
+def _apply(network: KernelNetwork | RankNetwork, params: Params, batch: KernelBatch) -> Any:
+    return network.apply(params, batch)
+
+
+@dataclass(frozen=True, eq=False)
+class Ensemble(Predictor[Examples, Inputs]):
     """Abstract: networks that learned from the same data, and what they know."""
 
-    networks: tuple[NetworkT, ...]
-    """Networks of one configuration; each has a ``config`` and ``params``."""
+    networks: tuple[TrainedNetwork, ...]
+    """Networks of one configuration."""
     vocabulary: tuple[str, ...]
     """Opcodes that they have seen."""
     target: str
@@ -42,6 +67,8 @@ class Ensemble(Predictor[Examples, Inputs], Generic[NetworkT, Examples, Inputs])
     """Version of what a file's manifest means."""
     shipped: ClassVar[Path]
     """Folder of the files that ship with the package."""
+    beside: ClassVar[tuple[str, ...]] = ()
+    """Fields that a file holds beside the networks, each a number of every `KERNEL_FEATURES`."""
 
     def __post_init__(self) -> None:
         self.check_fitted(bool(self.networks))
@@ -53,64 +80,49 @@ class Ensemble(Predictor[Examples, Inputs], Generic[NetworkT, Examples, Inputs])
 
     @classmethod
     @abstractmethod
-    def shapes(cls, network: Mapping[str, Any], members: int) -> tuple[Any, Any]:
-        """Return the configuration of a file's networks, and the shapes of all its arrays.
-
-        Args:
-            network: fields of the configuration.
-            members: number of networks.
-        """
-
-    @abstractmethod
-    def arrays(self) -> Any:
-        """Return the tree of all arrays that a file holds."""
-
-    @classmethod
-    @abstractmethod
-    def restored(
-        cls: type[Made], config: Any, members: int, tree: Any, about: Mapping[str, Any]
-    ) -> Made:
-        """Return the ensemble of a file that was read.
-
-        Args:
-            config: of each network.
-            members: number of networks.
-            tree: as `arrays` returns it.
-            about: vocabulary, target, name and card.
-        """
-
-    def members(self) -> dict[str, Any]:
-        """Return the parameters of each network by its number."""
-        networks: tuple[Any, ...] = self.networks
-        return {str(i): network.params for i, network in enumerate(networks)}
+    def network_of(cls, config: Mapping[str, Any]) -> KernelNetwork | RankNetwork:
+        """Return a network by the fields of its configuration."""
 
     def save(self, path: Path) -> None:
         """Write the networks to a file that `load` reads."""
-        networks: tuple[Any, ...] = self.networks
         manifest = {
             "name": self.name,
             "target": self.target,
-            "members": len(networks),
-            "network": asdict(networks[0].config),
+            "members": len(self.networks),
+            "network": asdict(self.networks[0].network.config),
             "vocabulary": list(self.vocabulary),
             "card": dict(self.card),
         }
-        self._kind().write(path, self.arrays(), manifest)
+        members = {str(i): each.params for i, each in enumerate(self.networks)}
+        beside = {name: getattr(self, name) for name in self.beside}
+        self._kind().write(path, _tree(members, beside), manifest)
 
     @classmethod
     def load(cls: type[Made], source: str | Path) -> Made:
         with cls._kind().opened(source) as saved:
             manifest = saved.manifest
-            members = _members(manifest, saved.arrays)
-            config, shapes = cls.shapes(manifest["network"], members)
+            network = cls.network_of(manifest["network"])
+            one = jax.eval_shape(network.init, jax.random.key(0), batch_shapes())
+            members = {str(i): one for i in range(_members(manifest, saved.arrays))}
+            columns = jax.ShapeDtypeStruct((len(KERNEL_FEATURES),), jnp.float32)
+            beside = dict.fromkeys(cls.beside, columns)
+            tree = saved.tree(_tree(members, beside))
+            params, beside = (tree[NETWORKS], tree[RANGE]) if beside else (tree, {})
             about = {key: manifest[key] for key in ("target", "name", "card")}
-            about["vocabulary"] = tuple(manifest["vocabulary"])
-            return cls.restored(config, members, saved.tree(shapes), about)
+            return cls(
+                networks=tuple(TrainedNetwork(network, params[number]) for number in members),
+                vocabulary=tuple(manifest["vocabulary"]), **about, **beside,
+            )  # fmt: skip
 
     @classmethod
     def _kind(cls) -> SavedKind:
         versions = {"interface": cls.interface, "features": cls.columns()}
         return SavedKind(cls.format, cls.what, versions, shipped=cls.shipped)
+
+
+def _tree(members: Mapping[str, Any], beside: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the arrays of a file: those of the networks, and what is beside them."""
+    return {NETWORKS: members, RANGE: beside} if beside else dict(members)
 
 
 def _members(manifest: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> int:

@@ -75,6 +75,11 @@ class KernelNetwork(nn.Module):
 
     config: KernelNetworkConfig
 
+    @property
+    def columns(self) -> int:
+        """Number of outputs."""
+        return self.config.outputs
+
     @nn.compact
     def __call__(self, batch: KernelBatch) -> Float[Array, "B O"]:
         """Return [B, outputs] of each kernel."""

@@ -9,13 +9,11 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Bool, Float32, Float64, Int64
 
 from go_rl.core import ProblemError, TrainingError
-from go_rl.costs.kernels.ensemble import Ensemble, batch_shapes
+from go_rl.costs.kernels.ensemble import Ensemble, TrainedNetwork
 from go_rl.costs.kernels.features import (
     KERNEL_FEATURES,
     NODE_FEATURES,
@@ -24,14 +22,13 @@ from go_rl.costs.kernels.features import (
 )
 from go_rl.costs.kernels.measure.data import KernelData, absolute_rows, plain_seconds
 from go_rl.costs.kernels.network import KernelNetwork, KernelNetworkConfig
-from go_rl.costs.kernels.training import KernelTrainConfig, TrainedNetwork, train_absolute
+from go_rl.costs.kernels.training import KernelTrainConfig, train_absolute
 from go_rl.costs.learning.losses import LARGEST_DEVIATION, LEAST_DEVIATION
 from go_rl.costs.learning.training import MEMBERS, MemberReport, Report, train_members
 from go_rl.graphs.cutting.kernel_set import KernelSet
 from go_rl.graphs.cutting.opcode_names import UNKNOWN, opcode, vocabulary_of
 
 SHIPPED = Path(__file__).parent / "pretrained"
-NETWORKS, RANGE = "members", "range"
 PROCESSOR = "processor"
 """Field of the card that names the processor."""
 MARGIN = 1.0
@@ -53,7 +50,7 @@ class KernelPredictions:
 
 
 @dataclass(frozen=True, eq=False)
-class KernelPredictor(Ensemble[TrainedNetwork, KernelData, KernelSet]):
+class KernelPredictor(Ensemble[KernelData, KernelSet]):
     """Learned cost model: an ensemble that predicts the seconds of kernels, and the sizes of those
     that it has seen."""
 
@@ -66,6 +63,7 @@ class KernelPredictor(Ensemble[TrainedNetwork, KernelData, KernelSet]):
     format = "go_rl-kernel-cost"
     interface = 1
     shipped = SHIPPED
+    beside = ("low", "high")
 
     @property
     def processor(self) -> str:
@@ -123,31 +121,13 @@ class KernelPredictor(Ensemble[TrainedNetwork, KernelData, KernelSet]):
         """Return [K] seconds of kernels as they come."""
         return predict_kernels(self, inputs).seconds
 
-    def arrays(self) -> Any:
-        return {NETWORKS: self.members(), RANGE: {"low": self.low, "high": self.high}}
-
     @classmethod
     def columns(cls) -> list[list[str]]:
         return [list(NODE_FEATURES), list(KERNEL_FEATURES)]
 
     @classmethod
-    def shapes(cls, network: Mapping[str, Any], members: int) -> tuple[KernelNetworkConfig, Any]:
-        config = KernelNetworkConfig(**network)
-        columns = jax.ShapeDtypeStruct((len(KERNEL_FEATURES),), jnp.float32)
-        one = jax.eval_shape(KernelNetwork(config).init, jax.random.key(0), batch_shapes())
-        shapes = {
-            NETWORKS: {str(i): one for i in range(members)},
-            RANGE: {"low": columns, "high": columns},
-        }
-        return config, shapes
-
-    @classmethod
-    def restored(
-        cls, config: KernelNetworkConfig, members: int, tree: Any, about: Mapping[str, Any]
-    ) -> KernelPredictor:
-        """Return the predictor restored from the contents of a file."""
-        params = (tree[NETWORKS][str(i)] for i in range(members))
-        return cls(tuple(TrainedNetwork(config, each) for each in params), **about, **tree[RANGE])
+    def network_of(cls, config: Mapping[str, Any]) -> KernelNetwork:
+        return KernelNetwork(KernelNetworkConfig(**config))
 
 
 def latest_weights(kind: str) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass, field
-from functools import partial
 from typing import Any
 
 import jax
@@ -17,9 +16,9 @@ from go_rl.costs.kernels.batch import (
     KernelRun,
     RandomKernels,
     batch_of,
-    over_batches,
     set_kernel_scales,
 )
+from go_rl.costs.kernels.ensemble import TrainedNetwork
 from go_rl.costs.kernels.features import KernelFeatures
 from go_rl.costs.kernels.network import KernelNetwork, KernelNetworkConfig
 from go_rl.costs.learning.losses import absolute_loss
@@ -47,24 +46,6 @@ class KernelTrainConfig(KernelRun):
             self.refuse(f"nodes must be >= {LENGTHS[-1]}, not {self.nodes}")
 
 
-@dataclass(frozen=True, eq=False)
-class TrainedNetwork:
-    """A network and its weights."""
-
-    config: KernelNetworkConfig
-    params: Params
-
-    def predict(self, features: KernelFeatures) -> Float64[np.ndarray, "K O"]:
-        """Return [K, outputs] for all kernels."""
-        compute = partial(_apply, self.config, self.params)
-        return over_batches(features, self.config.outputs, compute).astype(np.float64)
-
-
-@partial(jax.jit, static_argnums=0)
-def _apply(config: KernelNetworkConfig, params: Params, batch: KernelBatch) -> Any:
-    return KernelNetwork(config).apply(params, batch)
-
-
 def train_absolute(
     features: KernelFeatures,
     seconds: Float64[np.ndarray, "K"],
@@ -83,23 +64,23 @@ def train_absolute(
         TrainingError: the loss became NaN.
     """
     kernels = RandomKernels(features, lambda length: config.nodes / length, config.forget)
-    source = _Measured(kernels, np.log(seconds), _KernelLoss(config.network))
+    network = KernelNetwork(config.network)
+    source = _Measured(kernels, np.log(seconds), _KernelLoss(network))
     rng = np.random.default_rng(config.seed)
-    params = train(_initial(source, config), source, config, rng, report)
-    return TrainedNetwork(config.network, params)
+    return TrainedNetwork(network, train(_initial(source, config), source, config, rng, report))
 
 
 @dataclass(frozen=True)
 class _KernelLoss:
     """The absolute loss on kernels and the logs [B, 1] of their seconds."""
 
-    network: KernelNetworkConfig
+    network: KernelNetwork
 
     def __call__(
         self, params: Params, batch: tuple[KernelBatch, Float[Array, "B 1"]]
     ) -> Float[Array, ""]:
         kernels, target = batch
-        predicted: Any = KernelNetwork(self.network).apply(params, kernels)
+        predicted: Any = self.network.apply(params, kernels)
         return absolute_loss(predicted, target, jnp.sign(kernels.real.sum(axis=1)))
 
 
@@ -122,7 +103,7 @@ def _initial(source: _Measured, config: KernelTrainConfig) -> Params:
     features = source.kernels.features
     which = np.arange(min(features.num_kernels, 2))
     batch = batch_of(features, which, 2, LENGTHS[-1])
-    params = initial_params(KernelNetwork(config.network), jax.random.key(config.seed), batch)
+    params = initial_params(source.loss.network, jax.random.key(config.seed), batch)
     set_kernel_scales(params["scale"], features)
     bias = params["params"]["out"]["bias"]
     params["params"]["out"]["bias"] = bias.at[0].set(float(source.log_seconds.mean()))

@@ -48,6 +48,17 @@ def groups_of(number: Int[np.ndarray, "R"]) -> list[np.ndarray]:
     return np.split(order, first[1:])
 
 
+def medians_of_groups(
+    number: Int[np.ndarray, "R"], *columns: Float64[np.ndarray, "R"]
+) -> tuple[np.ndarray, ...]:
+    """Return the first row of each distinct number, ascending, and the medians of each column over
+    the rows of the number."""
+    groups = groups_of(number) if len(number) else []
+    first = np.array([rows[0] for rows in groups], np.int64)
+    medians = (np.array([np.median(each[rows]) for rows in groups], np.float64) for each in columns)
+    return first, *medians
+
+
 def least_of_group(
     values: Float64[np.ndarray, "R"], number: Int[np.ndarray, "R"]
 ) -> Float64[np.ndarray, "R"]:

@@ -33,6 +33,16 @@ class Kernels:
     """[K] `OpGraph.product_type` of the operator that gives the kind; None: all compute in float32,
     or in the hardware's number format."""
 
+    @property
+    def leaders(self) -> Int64[np.ndarray, "N"]:
+        """[N] ``leader``; without one, each node itself."""
+        return np.arange(self.graph.num_nodes) if self.leader is None else self.leader
+
+    @property
+    def asked(self) -> Int64[np.ndarray, "K"]:
+        """[K] ``which``; without it, all nodes."""
+        return np.arange(self.graph.num_nodes) if self.which is None else self.which
+
 
 @runtime_checkable
 class CostModel(Protocol):

@@ -23,8 +23,8 @@ from jaxtyping import Bool, Float64, Int64
 from scipy.sparse import coo_matrix
 from scipy.sparse.csgraph import connected_components
 
-from go_rl.core import OpGraph, OpKind, Problem
-from go_rl.core.graph.fusion import FUSIBLE, MAX_FUSED, heavy_nodes
+from go_rl.core import OpGraph, Problem
+from go_rl.core.graph.fusion import MAX_FUSED, fusible_kinds, heavy_nodes
 from go_rl.costs.models.analytical import Analytical, Efficiency, peak_rates, shipped_parameters
 from go_rl.costs.models.fused import FusedPrices, repeats
 from go_rl.costs.models.gpus.learned_gpus import LearnedGpus
@@ -89,10 +89,7 @@ def _inner(problem: Problem) -> Bool[np.ndarray, "E"]:
     unpriced = isinstance(prices, FusedPrices) and isinstance(prices.model, Profiled)
     if "fusion" not in problem.decisions or unpriced:
         return np.zeros(graph.num_edges, np.bool_)
-    table = np.zeros((len(OpKind), len(OpKind)), np.bool_)
-    for producer, consumers in FUSIBLE.items():
-        table[producer, list(consumers)] = True
-    return table[graph.kind[graph.senders], graph.kind[graph.receivers]]
+    return fusible_kinds()[graph.kind[graph.senders], graph.kind[graph.receivers]]
 
 
 def _components(problem: Problem, inner: np.ndarray) -> tuple[int, Int64[np.ndarray, "N"]]:

@@ -76,9 +76,7 @@ class _Cut:
         self, kernels: Kernels
     ) -> tuple[Int64[np.ndarray, "N"], Int64[np.ndarray, "K"], list[bytes]]:
         """[N] leaders, [K] which of them are asked for, and the identities of their kernels."""
-        own = np.arange(len(self._words))
-        leader = own if kernels.leader is None else kernels.leader
-        which = own if kernels.which is None else kernels.which
+        leader, which = kernels.leaders, kernels.asked
         sums = np.zeros_like(self._words)
         np.add.at(sums, leader, self._words)
         return leader, which, sums[which].view("V16").ravel().tolist()

@@ -199,7 +199,7 @@ class OperatorInputs:
         """[R] elements of images of which tensor cores need another layout."""
         if self.types is None:
             return np.zeros(len(self.rows))
-        size = {name: each.astype(np.float64) for name, each in self.rows.sizes.items()}
+        size = self.rows.float_sizes
         read = size["input_channel"] * size["input_size"] ** 2
         made = size["output_channel"] * self.rows.conv_outputs().astype(np.float64) ** 2
         is_image = self.rows.is_any(CONVOLUTIONS) & (self.precision() > Precision.FULL)

@@ -85,11 +85,11 @@ def initial_params() -> dict[str, np.ndarray]:
     }
 
 
-def log_body(p: Mapping[str, Any], x: StreamInputs, xp: Any = np, *, is_cached: bool = True) -> Any:
+def log_body(p: Mapping[str, Any], x: StreamInputs, *, is_cached: bool = True) -> Any:
     """Return [R] natural logarithms of expected seconds on a host that needs no time but the start
     (`launch_floor.with_floor`); ``p`` has besides the shared parameters ``floor`` and ``start``
     [R], of the rows' hosts. Unless ``is_cached``, everything comes from memory."""
-    return xp.log(xp.exp(p["start"] + p["floor"]) + gpu_seconds(p, x, xp, is_cached=is_cached))
+    return np.log(np.exp(p["start"] + p["floor"]) + gpu_seconds(p, x, is_cached=is_cached))
 
 
 def gpu_seconds(

@@ -11,13 +11,11 @@ seconds.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-
-import numpy as np
 
 from go_rl.costs.timing.config import CollectConfig
 from go_rl.costs.timing.rounds import PARTIAL, NotReady, RequestOutcome, measure_together
@@ -143,11 +141,6 @@ def is_whole(record: Record, most_slowed: float = 0.0) -> bool:
     return not record.details.get(PARTIAL) and (most_slowed == 0 or slowed <= most_slowed)
 
 
-def first_by_hash(hashes: Sequence[str], share: float) -> list[str]:
-    """Return the share with the least hashes: a random choice that stays the same."""
-    return sorted(hashes)[: round(share * len(hashes))]
-
-
 def record_of(
     key: tuple[str, str],
     config: CollectConfig,
@@ -182,17 +175,6 @@ def record_of(
             **({PARTIAL: True} if outcome.get(PARTIAL) else {}),
         },
     )
-
-
-def measured_columns(timed: Sequence[Record], records: Iterable[Record]) -> dict[str, Any]:
-    """Return what every data set holds of records, as arrays: ``round``, ``seconds`` and ``spread``
-    of those that have a time; and ``failures`` of all of them (`failures_of`)."""
-    return {
-        "round": np.array([record.round for record in timed], np.int64),
-        "seconds": np.array([record.seconds for record in timed], np.float64),
-        "spread": np.array([record.spread or 0.0 for record in timed], np.float64),
-        "failures": failures_of(records),
-    }
 
 
 def failures_of(records: Iterable[Record]) -> dict[str, int]:

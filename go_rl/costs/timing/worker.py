@@ -11,7 +11,8 @@ import jax.numpy as jnp
 
 from go_rl.core import RecordError
 from go_rl.core.hardware.processor import processor_name
-from go_rl.costs.kernels.measure.exported import kernel_request, sentence_of
+from go_rl.core.printable import sentence_of
+from go_rl.costs.kernels.measure.exported import kernel_request
 from go_rl.costs.kernels.measure.worker import MEMORY
 from go_rl.costs.timing.config import CollectConfig
 from go_rl.costs.timing.core_speed import FolderPace, pace_path, read_pace, write_pace

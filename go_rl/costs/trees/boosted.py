@@ -12,8 +12,9 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float32, Float64
 
-from go_rl.core import CheckpointError, MissingDependencyError
+from go_rl.core import CheckpointError
 from go_rl.core.files.whole_file import write_text
+from go_rl.core.installed import optional_library
 from go_rl.costs.kernels.features import KernelFeatures
 from go_rl.costs.learning.predictor import Predictor
 
@@ -141,10 +142,4 @@ def _grown(examples: SummedKernels, config: BoostedConfig, start: Any) -> Any:
 
 
 def _lightgbm() -> Any:
-    try:
-        import lightgbm
-    except ImportError as error:
-        raise MissingDependencyError(
-            "boosted trees need LightGBM: pip install 'go_rl[trees]'"
-        ) from error
-    return lightgbm
+    return optional_library("lightgbm", "boosted trees need LightGBM: pip install 'go_rl[trees]'")

@@ -14,9 +14,10 @@ from typing import Any, Literal
 import numpy as np
 from jaxtyping import Float32, Float64
 
-from go_rl.core import CheckpointError, MissingDependencyError, TrainingError
+from go_rl.core import CheckpointError, TrainingError
 from go_rl.core.files.strict_json import read_json
 from go_rl.core.files.whole_file import write_text
+from go_rl.core.installed import optional_library
 from go_rl.core.ranges import COUNT, PART, Range, check_ranges
 from go_rl.costs.learning.predictor import Predictor
 
@@ -133,13 +134,9 @@ def import_xgboost() -> Any:
     Raises:
         MissingDependencyError: it is not installed.
     """
-    try:
-        import xgboost
-    except ImportError as error:
-        raise MissingDependencyError(
-            "boosted trees of programs need XGBoost: pip install 'go_rl[tuning]'"
-        ) from error
-    return xgboost
+    return optional_library(
+        "xgboost", "boosted trees of programs need XGBoost: pip install 'go_rl[tuning]'"
+    )
 
 
 def save_booster(booster: Any, path: Path, kind: str) -> None:

@@ -20,8 +20,8 @@ import numpy as np
 from jaxtyping import Bool, Int, Int64
 from numba import njit
 
-from go_rl.core import OpGraph, OpKind
-from go_rl.core.graph.fusion import FUSIBLE, MAX_BOUNDARY, MAX_FUSED, heavy_nodes
+from go_rl.core import OpGraph
+from go_rl.core.graph.fusion import MAX_BOUNDARY, MAX_FUSED, fusible_kinds, heavy_nodes
 from go_rl.runtime.threads import on_threads
 
 NO_FUSION = 0
@@ -97,9 +97,6 @@ def _visits(priority: Int64[np.ndarray, "N"]) -> Int64[np.ndarray, "N"]:
 
 def _fusion_arrays(graph: OpGraph) -> FusionArrays:
     count = graph.num_nodes
-    table = np.zeros((len(OpKind), len(OpKind)), np.bool_)
-    for producer, consumers in FUSIBLE.items():
-        table[producer, list(consumers)] = True
     pairs = np.unique(graph.senders.astype(np.int64) * count + graph.receivers)
     senders, receivers = pairs // max(count, 1), pairs % max(count, 1)
     by_receiver = np.lexsort((senders, receivers))
@@ -111,7 +108,7 @@ def _fusion_arrays(graph: OpGraph) -> FusionArrays:
     return FusionArrays(
         kind=graph.kind.astype(np.int64),
         heavy=heavy_nodes(graph),
-        fusible=table,
+        fusible=fusible_kinds(),
         succ_ptr=np.searchsorted(senders, np.arange(count + 1)).astype(np.int64),
         succ=receivers,
         pred_ptr=np.searchsorted(receivers[by_receiver], np.arange(count + 1)).astype(np.int64),

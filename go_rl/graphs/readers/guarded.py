@@ -13,6 +13,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from go_rl.runtime.address_space import bound_memory
 from go_rl.runtime.lifeline import die_with
 
 SMALL_BYTES, SMALL_SECONDS = 1 << 20, 28.0
@@ -78,18 +79,6 @@ def begin(arguments: Sequence[str], model: str) -> Path:
     if len(arguments) > 1:
         signal.setitimer(signal.ITIMER_PROF, float(arguments[1]))  # SIGPROF ends it
         die_with(int(arguments[2]), os.getpid())
-    _limit_memory((folder / model).stat().st_size)
+    if (folder / model).stat().st_size <= SMALL_BYTES:
+        bound_memory(MEMORY_BYTES)
     return folder
-
-
-def _limit_memory(size: int) -> None:
-    """Limit this process's address space to `MEMORY_BYTES` if its model of ``size`` is small."""
-    try:
-        import resource
-    except ImportError:  # not a POSIX system
-        return
-    if size > SMALL_BYTES:
-        return
-    _, most = resource.getrlimit(resource.RLIMIT_AS)
-    wanted = MEMORY_BYTES if most == resource.RLIM_INFINITY else min(MEMORY_BYTES, most)
-    resource.setrlimit(resource.RLIMIT_AS, (wanted, most))

@@ -18,6 +18,7 @@ import ml_dtypes
 import numpy as np
 
 from go_rl.core import MissingDependencyError
+from go_rl.core.printable import first_line
 
 INSTALL = {"onnxruntime": "go_rl[onnxruntime]", "jax": "go_rl", "torch": "go_rl[torch]"}
 """Requirement that pip installs, by runtime."""
@@ -157,7 +158,7 @@ class _OnnxSession(Session):
 
 def short_reason(error: Exception) -> str:
     """Return what a runtime says, without its codes and places."""
-    said = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+    said = first_line(error)
     absent = re.search(r'External data path does not exist: "?([^"]+)', said)
     if absent is not None:
         return f"its arrays lie in {absent[1]}, which is not there"

@@ -11,7 +11,8 @@ import os
 from collections.abc import Sequence
 from typing import Any
 
-from go_rl.core import MissingDependencyError, Problem, TrainingError
+from go_rl.core import Problem, TrainingError
+from go_rl.core.installed import optional_library
 from go_rl.policy.kinds import plan_decoder
 from go_rl.policy.learn.collect import Asked, Pricer, TrainingCase, price
 from go_rl.policy.plan_decoder import PlanDecoder, ProposalArrays, Rollouts
@@ -41,12 +42,9 @@ def ray_pricer(workers: int | None = None) -> Pricer:
         MissingDependencyError: Ray is not installed.
         TrainingError: a worker died; start the run again to resume from its last checkpoint.
     """
-    try:
-        import ray  # pyright: ignore[reportMissingImports]
-    except ImportError as error:
-        raise MissingDependencyError(
-            "--workers ray needs Ray; install it with: pip install 'go_rl[ray]'"
-        ) from error
+    ray = optional_library(
+        "ray", "--workers ray needs Ray; install it with: pip install 'go_rl[ray]'"
+    )
     if not ray.is_initialized():
         ray.init(include_dashboard=False, log_to_driver=False, configure_logging=False)
     actor: Any = ray.remote(RolloutWorker)

@@ -1,9 +1,19 @@
-"""Progress of tuning of any kind, for a dashboard or a log."""
+"""Progress of tuning of any kind, for a dashboard and for logs: TensorBoard's event files and JSON
+lines."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from go_rl.runtime.run_log import RunLog
+
+MILLISECONDS = 1000.0
+"""Steps of a log in a second of tuning: a run that goes on continues behind the last one."""
 
 
 @dataclass(frozen=True)
@@ -60,3 +70,28 @@ Watch = Callable[[TuningProgress], None]
 
 def unwatched(_: TuningProgress) -> None:
     """Watch nothing."""
+
+
+@contextmanager
+def logged(folder: Path, watch: Watch) -> Iterator[Watch]:
+    """Yield what logs progress in a folder and tells ``watch``; the log is made by the first.
+
+    Raises:
+        TrainingError: the log cannot be written.
+    """
+    from go_rl.runtime.run_log import RunLog
+
+    logs: list[RunLog] = []
+
+    def both(progress: TuningProgress) -> None:
+        step = round(60.0 * MILLISECONDS * progress.minutes)
+        if not logs:
+            logs.append(RunLog(folder, step))
+        logs[0].write(step, progress.numbers)
+        watch(progress)
+
+    try:
+        yield both
+    finally:
+        for log in logs:
+            log.close()

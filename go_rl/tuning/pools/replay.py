@@ -15,6 +15,7 @@ from jaxtyping import Float32, Int64
 from go_rl.tuning.config import TuningError
 from go_rl.tuning.loop.nouns import Candidate, CandidateSpace, Trial, TunedOperator
 from go_rl.tuning.pools.candidate_pool import CandidatePool, PoolSet
+from go_rl.tuning.tuners.adaptive_sampling import standardised
 
 NEAREST = 8
 """Candidates of a pool that are neighbours of one."""
@@ -62,13 +63,11 @@ class PoolSpace:
     @cached_property
     def _near(self) -> Int64[np.ndarray, "S near"]:
         """[S, near] rows of the nearest candidates, by features of deviation 1."""
-        features = self._pool.features.astype(np.float64)
-        deviation = features.std(0)
-        scaled = (features - features.mean(0)) / np.where(deviation > 0, deviation, 1.0)
+        scaled = standardised(self._pool.features)
         squares = (scaled**2).sum(1)
         distances = squares[:, None] + squares - 2 * scaled @ scaled.T
         np.fill_diagonal(distances, np.inf)
-        count = min(NEAREST, len(features) - 1)
+        count = min(NEAREST, len(scaled) - 1)
         return np.argsort(distances, axis=1, kind="stable")[:, :count]
 
 

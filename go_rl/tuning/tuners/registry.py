@@ -6,8 +6,7 @@ from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Protocol, runtime_checkable
 
-from go_rl.core.errors import nearest
-from go_rl.tuning.config import TuningError
+from go_rl.tuning.config import TuningError, check_name
 from go_rl.tuning.loop.nouns import Candidate, CandidateSpace, InnerTuner, MakeInnerTuner, Trial
 from go_rl.tuning.tuners.chameleon import chameleon
 from go_rl.tuning.tuners.evolutionary_search import evolutionary_search
@@ -61,9 +60,7 @@ def inner_tuner(
         if prior is not None:
             raise TuningError("the inner tuner 'random' takes no predictor")
         return RandomCandidates
-    if name not in GUIDED:
-        known = ", ".join(TUNERS)
-        raise TuningError(f"unknown inner tuner {name!r}{nearest(name, TUNERS)} There are {known}")
+    check_name("inner tuner", name, TUNERS)
     made = GUIDED[name]
     return lambda space, seed: made(space, seed, prior=prior, learn=learn)
 

@@ -203,12 +203,7 @@ class TvmBackend:
         keys = {trial.candidate.key for trial in known}
         missing = [candidate for candidate in candidates if candidate.key not in keys]
         outcomes = self._outcomes([self._request(function, each.document) for each in missing])
-        config = self._config.measuring(self.target)
-        told = [self._possible(outcome, function) for outcome in outcomes]
-        for candidate, outcome in zip(missing, told, strict=True):
-            trial = Trial(candidate, None if isinstance(outcome, str) else outcome["seconds"], 0.0)
-            store.add([trial_record(function.operator, trial, outcome, config)])
-            known.append(trial)
+        known += self._trials(function, missing, outcomes, self.target, 0.0)
         timed = [(trial.seconds, trial.candidate) for trial in known if trial.seconds is not None]
         best = min(timed, key=lambda pair: pair[0], default=None)
         if best is not None and best[0] < self._seconds[number]:
@@ -225,14 +220,7 @@ class TvmBackend:
         spent = (self.clock() - began) / max(len(candidates), 1)
         found: list[Trial] = []
         for target, outcomes in by_target.items():
-            told = [self._possible(outcome, function) for outcome in outcomes]
-            trials = [
-                Trial(candidate, None, spent, outcome)
-                if isinstance(outcome, str)
-                else Trial(candidate, outcome["seconds"], spent)
-                for candidate, outcome in zip(candidates, told, strict=True)
-            ]
-            self._keep(operator, target, trials, told)
+            trials = self._trials(function, candidates, outcomes, target, spent)
             found = trials if target == self.target else found
         return found
 
@@ -320,19 +308,25 @@ class TvmBackend:
         found = self._measurer.everywhere(requests, self.measuring)
         return {code.of_records(name): outcomes for name, outcomes in found.items()}
 
-    def _keep(
-        self,
-        operator: int,
-        target: str,
-        trials: Sequence[Trial],
-        outcomes: Sequence[RequestOutcome],
-    ) -> None:
+    def _trials(
+        self, function: NetworkFunction, candidates: Sequence[Candidate],
+        outcomes: Sequence[RequestOutcome], target: str, spent: float,
+    ) -> list[Trial]:  # fmt: skip
+        """Trials of candidates that took ``spent`` seconds each; they are in the store, too."""
+        told = [self._possible(outcome, function) for outcome in outcomes]
+        trials = [
+            Trial(candidate, None, spent, outcome)
+            if isinstance(outcome, str)
+            else Trial(candidate, outcome["seconds"], spent)
+            for candidate, outcome in zip(candidates, told, strict=True)
+        ]
         if self._store is not None:
             config = self._config.measuring(target)
             self._store.add(
-                trial_record(self.operators[operator], trial, outcome, config)
-                for trial, outcome in zip(trials, outcomes, strict=True)
+                trial_record(function.operator, trial, outcome, config)
+                for trial, outcome in zip(trials, told, strict=True)
             )
+        return trials
 
     def _measurer_of(self, workers: str) -> Measurer:
         if workers:

@@ -18,7 +18,7 @@ import numpy as np
 from go_rl.costs.programs.nests.tvm_arithmetic import CONSTANTS, kind_of
 from go_rl.costs.timing.tvm_calls import import_tvm
 from go_rl.graphs.tables import names
-from go_rl.tuning.tvm.constants import CONSTANT
+from go_rl.tuning.tvm.constants import CONSTANT, shape_of
 
 LAST, FIRST = (0, 2, 3, 1), (0, 3, 1, 2)
 """Axes that make channels the last ones, and the first ones again."""
@@ -137,14 +137,6 @@ class _Site:
 
 Rule = Callable[[_Site], Any | None]
 """Rule that returns the replacement of a call; None: it stays."""
-
-
-def shape_of(expression: Any) -> tuple[int, ...] | None:
-    """Return the shape of a tensor; None: it is not constant, or there is no tensor."""
-    try:
-        return tuple(int(size) for size in expression.ty.shape)
-    except (AttributeError, TypeError, ValueError):
-        return None
 
 
 def _rank(expression: Any) -> int | None:

@@ -39,29 +39,22 @@ HEADROOM = 1.05
 
 
 @cache
-def highest_clock(clocks: Path = CLOCKS) -> float:
+def highest_clock() -> float:
     """Return Hz that no processor of this machine exceeds: what Linux tells, and `HEADROOM`, else
     `FASTEST_CLOCK`.
-
-    Args:
-        clocks: Linux's folder of processors.
     """
     told = []
-    for path in clocks.glob(CLOCK_FILE):
+    for path in CLOCKS.glob(CLOCK_FILE):
         with suppress(OSError, ValueError):
             told.append(1e3 * float(path.read_text()))
     return HEADROOM * max(told) if told and max(told) > 0 else FASTEST_CLOCK
 
 
 @cache
-def levels_here(facts: Path = FACTS) -> tuple[str, ...]:
-    """Return the levels that this machine's processor runs, the highest first.
-
-    Args:
-        facts: Linux's description of the processors.
-    """
+def levels_here() -> tuple[str, ...]:
+    """Return the levels that this machine's processor runs, the highest first."""
     try:
-        text = facts.read_text(errors="replace")
+        text = FACTS.read_text(errors="replace")
     except OSError:
         return ()
     line = next((x for x in text.splitlines() if x.startswith("flags")), "")

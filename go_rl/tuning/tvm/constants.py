@@ -82,14 +82,14 @@ def _folded(name: str, operands: list[Any], call: Any) -> np.ndarray | None:
         axes = None if attributes.axes is None else tuple(int(axis) for axis in attributes.axes)
         return np.ascontiguousarray(np.transpose(first, axes))
     if name in ("reshape", "expand_dims", "squeeze"):
-        shape = _fixed_shape(call)
+        shape = shape_of(call)
         return None if shape is None else first.reshape(shape)
     return None
 
 
-def _fixed_shape(call: Any) -> tuple[int, ...] | None:
-    """The shape of a call's result, where it is constant."""
+def shape_of(expression: Any) -> tuple[int, ...] | None:
+    """Return the shape of a tensor; None: it is not constant, or there is no tensor."""
     try:
-        return tuple(int(size) for size in call.ty.shape)
+        return tuple(int(size) for size in expression.ty.shape)
     except (AttributeError, TypeError, ValueError):
         return None

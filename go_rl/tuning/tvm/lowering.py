@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from go_rl.core.printable import first_line
 from go_rl.costs.programs.nests.tvm_lowering import import_meta_schedule
 from go_rl.costs.timing.tvm_calls import import_tvm
 from go_rl.tuning.config import TuningError
@@ -77,8 +78,8 @@ def _with_space(
     try:
         return function, TvmSpace(function.module, code)
     except Exception as error:  # TVM raises what it likes
-        said = (str(error).strip() or type(error).__name__).splitlines()[0]
-        return replace(function, untuned=f"TVM finds no schedules for it: {said}"), None
+        untuned = f"TVM finds no schedules for it: {first_line(error)}"
+        return replace(function, untuned=untuned), None
 
 
 def imported(network: TunableNetwork) -> Any:
@@ -122,6 +123,6 @@ def lowered_network(module: Any, code: CodeTarget) -> Any:
             try:
                 module = step(module)
             except Exception as error:
-                lines = str(error).strip().splitlines() or [type(error).__name__]
-                raise TuningError(f"TVM cannot compile the network: {lines[0]}") from error
+                said = first_line(error)
+                raise TuningError(f"TVM cannot compile the network: {said}") from error
     return module

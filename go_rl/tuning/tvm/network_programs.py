@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from go_rl.core.hardware.processor import own_target
+from go_rl.core.printable import first_line
 from go_rl.costs.programs.machine_code.tvm_code import code_numbers
 from go_rl.costs.programs.measure.data import ProgramTarget
 from go_rl.costs.programs.nests import LoopNest, NestError
@@ -56,15 +57,15 @@ def _program(function: NetworkFunction, document: Any, level: str) -> NetworkPro
     try:
         module = scheduled(function.module, document).mod
     except ILLEGAL as error:
-        said = (str(error).strip() or type(error).__name__).splitlines()[0]
-        return NetworkProgram(name, schedule, None, f"its schedule is not legal here: {said}")
+        why = f"its schedule is not legal here: {first_line(error)}"
+        return NetworkProgram(name, schedule, None, why)
     with suppress(NestError):
         nest = nest_from_tvm(module)
         return NetworkProgram(name, schedule, nest, machine=_code(module, nest, level))
     try:
         nest = nest_from_tvm(module, other_types=True)
     except NestError as error:
-        return NetworkProgram(name, schedule, None, str(error).splitlines()[0])
+        return NetworkProgram(name, schedule, None, first_line(error))
     return NetworkProgram(name, schedule, nest, machine=_code(module, nest, level), exact=False)
 
 

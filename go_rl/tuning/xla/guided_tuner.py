@@ -11,10 +11,9 @@ from collections.abc import Callable, Collection, Sequence
 
 import numpy as np
 
-from go_rl.core.errors import nearest
 from go_rl.costs.kernels.measure.settings import flag_settings
 from go_rl.runtime.records import AS_IT_COMES
-from go_rl.tuning.config import GUIDED, TuneConfig, TuningError
+from go_rl.tuning.config import GUIDED, TuneConfig, check_name
 from go_rl.tuning.loop.nouns import Candidate, CandidateSpace, InnerTuner, MakeInnerTuner, Trial
 from go_rl.tuning.tuners.registry import TUNERS, inner_tuner
 from go_rl.tuning.xla.budget import TuningBudget
@@ -146,11 +145,7 @@ class NotedTuner:
 
 def check_tuner(name: str) -> None:
     """Raise a `TuningError` for a name that is no inner tuner's."""
-    if name not in (GUIDED, *TUNERS):
-        known = GUIDED, *TUNERS
-        raise TuningError(
-            f"unknown inner tuner {name!r}{nearest(name, known)} There are {', '.join(known)}"
-        )
+    check_name("inner tuner", name, (GUIDED, *TUNERS))
 
 
 def kernel_tuner(

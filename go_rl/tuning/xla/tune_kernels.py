@@ -7,14 +7,17 @@ does: whoever is killed, or stops with Ctrl-C, loses the batch that was being me
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from go_rl.costs.kernels.measure.settings import FLAGS, flag_settings
 from go_rl.graphs.readers.jax.stages import JaxProgram
-from go_rl.runtime.records import RecordStore
+from go_rl.runtime.records import AS_IT_COMES, RecordStore
 from go_rl.tuning.config import GUIDED, ROUNDS, TuneConfig, TuningError
 from go_rl.tuning.loop.journal import FileJournal, Journal
 from go_rl.tuning.loop.progress import Watch, unwatched
@@ -24,14 +27,13 @@ from go_rl.tuning.loop.schedulers.scheduler import Scheduler
 from go_rl.tuning.loop.slots import SlotConfig
 from go_rl.tuning.loop.tuning_run import run_tuning
 from go_rl.tuning.loop.tuning_state import TrialBatch
-from go_rl.tuning.xla.alternate_check import check_alternately
 from go_rl.tuning.xla.budget import TuningBudget
-from go_rl.tuning.xla.fusions import FusionSpace
+from go_rl.tuning.xla.fusions import FusionSpace, GraphFusion
 from go_rl.tuning.xla.guided_tuner import kernel_tuner
 from go_rl.tuning.xla.guides import Guide, guide_of
 from go_rl.tuning.xla.kernel_backend import KernelBackend
 from go_rl.tuning.xla.kernel_timer import KernelTimer, WorkerSource
-from go_rl.tuning.xla.kernel_times import KernelTimes
+from go_rl.tuning.xla.kernel_times import Job, KernelTimes
 from go_rl.tuning.xla.outcome import Check, Tuned, TunePoint, write_tuned
 
 FAST_MATH = "xla_cpu_enable_fast_math"
@@ -215,3 +217,45 @@ def kernel_curve(space: FusionSpace, batches: Sequence[TrialBatch]) -> tuple[Tun
             what = times.best.origin if kernel is None else times.settings[kernel]
             points.append(TunePoint(elapsed / 60.0, times.total, times.default_total, what))
     return tuple(points)
+
+
+def check_alternately(
+    timer: KernelTimer,
+    default: GraphFusion,
+    best: GraphFusion,
+    settings: Mapping[str, str],
+    rounds: int,
+) -> Check | str:
+    """Return times of default and winner, their kernels measured again in turn, or why there is
+    none.
+
+    What won was the fastest of many noisy measurements, so these flatter it; a fresh round does
+    not. Kernels that both share are measured once and count for both.
+
+    Args:
+        timer: an equal check that it has records of is not made again; checks are numbered from -1
+            downwards, and share no number with what was compared while tuning.
+        default: run as it comes.
+        best: run under ``settings``.
+        settings: by hash of kernel.
+        rounds: of which each kernel's median counts.
+    """
+    ours = [(part.hash, settings.get(part.hash, AS_IT_COMES)) for part in best.parts]
+    theirs = [(part.hash, AS_IT_COMES) for part in default.parts]
+    parts = {part.hash: part for part in (*default.parts, *best.parts)}
+    jobs = _in_turn(theirs, ours)
+    whose = [(parts[hash_], setting) for hash_, setting in jobs]
+    seconds: dict[Job, list[float]] = {job: [] for job in jobs}
+    for number in range(1, rounds + 1):
+        for job, record in zip(jobs, timer.again(whose, -number), strict=True):
+            if record.seconds is None:
+                return f"a kernel could not be timed again: {record.reason}"
+            seconds[job].append(record.seconds)
+    median = {job: float(np.median(times)) for job, times in seconds.items()}
+    return Check(sum(median[job] for job in theirs), sum(median[job] for job in ours), rounds)
+
+
+def _in_turn(one: Sequence[Job], two: Sequence[Job]) -> list[Job]:
+    """All jobs, each once, from both lists by turns."""
+    mixed = [job for pair in zip_longest(one, two) for job in pair if job is not None]
+    return list(dict.fromkeys(mixed))

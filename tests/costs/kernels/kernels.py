@@ -8,10 +8,10 @@ import numpy as np
 from parameters import random_variables
 
 from go_rl.costs.kernels.batch import batch_of
+from go_rl.costs.kernels.ensemble import TrainedNetwork
 from go_rl.costs.kernels.features import KernelFeatures, kernel_features
 from go_rl.costs.kernels.network import KernelNetwork, KernelNetworkConfig
 from go_rl.costs.kernels.predictor import KernelPredictor
-from go_rl.costs.kernels.training import TrainedNetwork
 from go_rl.graphs.cutting.fusion import Fuser
 from go_rl.graphs.cutting.kernel_set import KernelSet, cut_kernels, join_kernels
 from go_rl.graphs.cutting.opcode_names import vocabulary_of
@@ -48,9 +48,9 @@ def weights() -> KernelPredictor:
     vocabulary = vocabulary_of(few_kernels().graph.op_type)
     config = KernelNetworkConfig(width=8, layers=1, head=8, opcode_width=4, opcodes=len(vocabulary))
     batch = jax.tree.map(jnp.asarray, batch_of(features, np.array([0]), 1, 8))
+    network = KernelNetwork(config)
     members = tuple(
-        TrainedNetwork(config, random_variables(KernelNetwork(config).init, batch, seed=i))
-        for i in range(2)
+        TrainedNetwork(network, random_variables(network.init, batch, seed=i)) for i in range(2)
     )
     low, high = features.whole.min(axis=0), features.whole.max(axis=0)
     return KernelPredictor(members, vocabulary, "cpu-1", "test", {"data": "none"}, low, high)

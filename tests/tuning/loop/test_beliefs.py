@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from go_rl.tuning.config import TuningError
+from go_rl.tuning.loop.belief.belief import belief_of
 from go_rl.tuning.loop.belief.curve_belief import (
     CurveBelief,
     Posterior,
@@ -12,7 +13,6 @@ from go_rl.tuning.loop.belief.curve_belief import (
 )
 from go_rl.tuning.loop.belief.curve_families import FAMILIES
 from go_rl.tuning.loop.belief.curve_library import CurveLibrary
-from go_rl.tuning.loop.belief.registry import belief_of
 from go_rl.tuning.loop.belief.transfer_belief import TransferBelief, context, kernel_weights
 
 PEAK = 1e11

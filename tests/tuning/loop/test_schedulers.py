@@ -8,11 +8,11 @@ import pytest
 from go_rl.tuning.config import TuningError
 from go_rl.tuning.loop.belief.belief import CurvePrediction
 from go_rl.tuning.loop.nouns import Candidate, Trial, TunedOperator
-from go_rl.tuning.loop.schedulers import SCHEDULERS, scheduler_of
+from go_rl.tuning.loop.schedulers import SCHEDULERS, Scheduler, scheduler_of
 from go_rl.tuning.loop.schedulers.ansor_gradient import AnsorGradient
 from go_rl.tuning.loop.schedulers.predicted_gains import PredictedGains
 from go_rl.tuning.loop.schedulers.registry import WITH_BELIEF, live_scheduler
-from go_rl.tuning.loop.schedulers.upper_confidence_bound import RELATIVE, UpperConfidenceBound
+from go_rl.tuning.loop.schedulers.upper_confidence_bound import UpperConfidenceBound
 from go_rl.tuning.loop.slot_loop import tune_operators
 from go_rl.tuning.loop.slots import SlotConfig
 from go_rl.tuning.loop.tuning_state import TrialBatch, TuningState
@@ -92,8 +92,7 @@ def test_names_that_are_not_there():
     with pytest.raises(TuningError, match="share must be > 0, not 0"):
         scheduler_of("sequential", share=0.0)
     for name in SCHEDULERS:
-        scheduler = scheduler_of(name, Improves({}), paths=[])
-        assert scheduler.name == name
+        assert isinstance(scheduler_of(name, Improves({}), paths=[]), Scheduler)
     assert isnan(CurvePrediction(1.0, 1.0, 0.0).acceptance)
 
 
@@ -104,7 +103,7 @@ def test_the_bonus_of_a_short_network_and_one_in_proportion_to_the_latency():
     assert paper.score(short, 0) == pytest.approx(sqrt(0.2 * log(4) / 2))
     assert paper.score(short, 1) == pytest.approx(sqrt(0.2 * log(4)))
     # 0.1 % of 0.9 ms stand for a millisecond
-    relative = UpperConfidenceBound(nothing, RELATIVE)
+    relative = UpperConfidenceBound(nothing, relative=True)
     assert relative.score(short, 0) == pytest.approx(0.9e-3 * sqrt(2 * log(4) / 2))
     assert relative.choose(short) == 1
 

@@ -13,9 +13,9 @@ from tuning.xla.fakes import program, space
 from go_rl.core import Objective
 from go_rl.core.hardware.presets import load_hardware
 from go_rl.costs.kernels.batch import batch_of
+from go_rl.costs.kernels.ensemble import TrainedNetwork
 from go_rl.costs.kernels.network import KernelNetwork, KernelNetworkConfig
 from go_rl.costs.kernels.predictor import KernelPredictor
-from go_rl.costs.kernels.training import TrainedNetwork
 from go_rl.costs.models.analytical import Analytical
 from go_rl.costs.models.kernel_cache import kernel_work
 from go_rl.costs.models.make_problem import ProblemOptions, make_problem
@@ -39,7 +39,8 @@ def tiny_weights() -> KernelPredictor:
     features, words = few_features(), vocabulary_of(few_kernels().graph.op_type)
     config = KernelNetworkConfig(width=8, layers=1, head=8, opcode_width=4, opcodes=len(words))
     batch = jax.tree.map(jnp.asarray, batch_of(features, np.array([0]), 1, 8))
-    one = TrainedNetwork(config, random_variables(KernelNetwork(config).init, batch))
+    network = KernelNetwork(config)
+    one = TrainedNetwork(network, random_variables(network.init, batch))
     low, high = features.whole.min(axis=0), features.whole.max(axis=0)
     return KernelPredictor((one,), words, "cpu-1", "tiny", {"data": "none"}, low, high)
 

@@ -35,7 +35,6 @@ from go_rl.costs.timing.collector import (
     Collector,
     Report,
     collecting,
-    first_by_hash,
 )
 from go_rl.costs.timing.config import CollectConfig, Varied
 from go_rl.costs.timing.rounds import batches
@@ -241,14 +240,16 @@ class _Model:
         return sampled is not None
 
     def _chosen(self, kernels: KernelSet) -> list[int]:
-        """Kernels that are small enough, and the share of them."""
+        """Kernels that are small enough; of them the share with the least hashes, a random choice
+        that stays the same."""
         able = range(kernels.num_kernels)
         if self.config.vary != "fusion":
             known = self.collector.store.find(self.config.target, kernels.hashes, 0)
             seconds = {r.workload: r.seconds for r in known if not r.setting and r.seconds}
             least, most = self.config.least_seconds, self.config.most_seconds
             able = [k for k in able if least <= seconds.get(kernels.hashes[k], 0.0) <= most]
-        chosen = set(first_by_hash([kernels.hashes[k] for k in able], self.config.share))
+        hashes = sorted(kernels.hashes[k] for k in able)
+        chosen = set(hashes[: round(self.config.share * len(hashes))])
         return [k for k in able if kernels.hashes[k] in chosen]
 
     def _missing(self, hash_: str, nodes: Sequence[int]) -> Iterator[Asked]:

@@ -20,7 +20,7 @@ from go_rl.core.files.shipped import shipped_or_given
 from go_rl.costs.kernels.measure.collect import KERNELS
 from go_rl.costs.kernels.measure.settings import LAYOUTS
 from go_rl.costs.kernels.measure.worker import XLA_COSTS
-from go_rl.costs.timing.collector import MODEL, measured_columns
+from go_rl.costs.timing.collector import MODEL, failures_of
 from go_rl.costs.timing.core_speed import pace_path, read_pace
 from go_rl.graphs.cutting.file_format import load_kernels, save_kernels
 from go_rl.graphs.cutting.kernel_set import KernelSet, join_kernels
@@ -80,8 +80,7 @@ class KernelData:
     def noise(self) -> Float64[np.ndarray, "P"]:
         """Return [P] relative differences, |later / first - 1|, of kernels as they come that were
         measured twice, hours apart."""
-        first = np.full(self.kernels.num_kernels, np.nan)
-        first[self.kernel[self.plain]] = self.seconds[self.plain]
+        first = plain_seconds(self)
         again = (self.setting == 0) & (self.round > 0) & np.isfinite(first[self.kernel])
         return np.abs(self.seconds[again] / first[self.kernel[again]] - 1.0)
 
@@ -122,8 +121,11 @@ def _rows(records: Sequence[Record], place: Mapping[str, int]) -> dict[str, Any]
         "settings": tuple(settings),
         "kernel": np.array([place[r.workload] for r in found], np.int64),
         "setting": np.array([number[r.setting] for r in found], np.int64),
+        "round": np.array([r.round for r in found], np.int64),
+        "seconds": np.array([r.seconds for r in found], np.float64),
+        "spread": np.array([r.spread or 0.0 for r in found], np.float64),
         "xla": _xla(found, place),
-        **measured_columns(found, records),
+        "failures": failures_of(records),
     }
 
 

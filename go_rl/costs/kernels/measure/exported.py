@@ -15,6 +15,7 @@ import jax.numpy as jnp
 
 from go_rl.core import ReadError
 from go_rl.core.files.whole_file import write_bytes
+from go_rl.core.printable import sentence_of
 from go_rl.costs.kernels.measure.worker import ArrayType, KernelRequest
 from go_rl.costs.timing.config import CollectConfig
 from go_rl.graphs.readers.jax.inline import JaxOptions
@@ -78,12 +79,6 @@ def _operand(array: jax.ShapeDtypeStruct) -> ArrayType:
     if jnp.issubdtype(array.dtype, jax.dtypes.extended):
         raise ValueError(f"an operand is of type {array.dtype}")
     return tuple(array.shape), str(array.dtype)
-
-
-def sentence_of(error: Exception) -> str:
-    """Return an error as one line."""
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    return f"{type(error).__name__}: {lines[0][:300]}" if lines else type(error).__name__
 
 
 CONTENTS = "contents.json"

@@ -44,6 +44,11 @@ class RankNetwork(nn.Module):
 
     config: RankNetworkConfig
 
+    @property
+    def columns(self) -> int:
+        """Number of settings."""
+        return len(flag_settings())
+
     @nn.compact
     def __call__(self, batch: KernelBatch) -> Float[Array, "B S"]:
         """Return [B, S] the score of each setting of flags for each kernel."""

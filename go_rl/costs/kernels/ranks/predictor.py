@@ -7,17 +7,16 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import jax
 import numpy as np
 from jaxtyping import Float64
 
-from go_rl.costs.kernels.ensemble import Ensemble, batch_shapes
+from go_rl.costs.kernels.ensemble import Ensemble, TrainedNetwork
 from go_rl.costs.kernels.features import KERNEL_FEATURES, NODE_FEATURES, kernel_features
 from go_rl.costs.kernels.measure.settings import flag_settings
 from go_rl.costs.kernels.network import KernelNetworkConfig
 from go_rl.costs.kernels.ranks.flag_times import FlagTimes
 from go_rl.costs.kernels.ranks.network import RankNetwork, RankNetworkConfig
-from go_rl.costs.kernels.ranks.training import RankTrainConfig, TrainedRanks, train_ranks
+from go_rl.costs.kernels.ranks.training import RankTrainConfig, train_ranks
 from go_rl.costs.learning.training import MEMBERS, MemberReport, Report, train_members
 from go_rl.graphs.cutting.kernel_set import KernelSet
 from go_rl.graphs.cutting.opcode_names import vocabulary_of
@@ -26,7 +25,7 @@ SHIPPED = Path(__file__).parent / "pretrained"
 
 
 @dataclass(frozen=True, eq=False)
-class FlagRanks(Ensemble[TrainedRanks, FlagTimes, KernelSet]):
+class FlagRanks(Ensemble[FlagTimes, KernelSet]):
     """An ensemble that ranks the settings of XLA's flags for any kernels."""
 
     what = "rank weights"
@@ -57,7 +56,7 @@ class FlagRanks(Ensemble[TrainedRanks, FlagTimes, KernelSet]):
         config = config or RankTrainConfig()
         vocabulary = vocabulary_of(examples.kernels.graph.op_type)
 
-        def train_one(seed: int, member: MemberReport) -> TrainedRanks:
+        def train_one(seed: int, member: MemberReport) -> TrainedNetwork:
             return train_ranks(examples, vocabulary, replace(config, seed=seed), member)
 
         card = {
@@ -76,28 +75,16 @@ class FlagRanks(Ensemble[TrainedRanks, FlagTimes, KernelSet]):
         """Return [K, S] the members' mean score of each of `flag_settings` for each kernel: of a
         kernel's, the smallest is the fastest; scores of different kernels do not compare."""
         features = kernel_features(kernels, self.vocabulary)
-        return np.mean([network.scores(features) for network in self.networks], axis=0)
-
-    def arrays(self) -> Any:
-        return self.members()
+        return np.mean([network.predict(features) for network in self.networks], axis=0)
 
     @classmethod
     def columns(cls) -> list[list[str]]:
         return [list(NODE_FEATURES), list(KERNEL_FEATURES), flag_settings()]
 
     @classmethod
-    def shapes(cls, network: Mapping[str, Any], members: int) -> tuple[RankNetworkConfig, Any]:
-        embedding = KernelNetworkConfig(**network["embedding"])
-        config = RankNetworkConfig(**{**network, "embedding": embedding})
-        one = jax.eval_shape(RankNetwork(config).init, jax.random.key(0), batch_shapes())
-        return config, {str(i): one for i in range(members)}
-
-    @classmethod
-    def restored(
-        cls, config: RankNetworkConfig, members: int, tree: Any, about: Mapping[str, Any]
-    ) -> FlagRanks:
-        """Return the ranks restored from the contents of a file."""
-        return cls(tuple(TrainedRanks(config, tree[str(i)]) for i in range(members)), **about)
+    def network_of(cls, config: Mapping[str, Any]) -> RankNetwork:
+        embedding = KernelNetworkConfig(**config["embedding"])
+        return RankNetwork(RankNetworkConfig(**{**config, "embedding": embedding}))
 
 
 def shipped_ranks(target: str) -> FlagRanks | None:

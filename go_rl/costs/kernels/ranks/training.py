@@ -3,23 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass, field, replace
-from functools import partial
 from typing import Any, NamedTuple, get_args
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, Float32, Float64
+from jaxtyping import Array, Float, Float32
 
 from go_rl.costs.kernels.batch import (
     KernelBatch,
     KernelRun,
     RandomKernels,
-    over_batches,
     set_kernel_scales,
 )
-from go_rl.costs.kernels.features import KernelFeatures, kernel_features
-from go_rl.costs.kernels.measure.settings import flag_settings
+from go_rl.costs.kernels.ensemble import TrainedNetwork
+from go_rl.costs.kernels.features import kernel_features
 from go_rl.costs.kernels.ranks.flag_times import FlagTimes
 from go_rl.costs.kernels.ranks.network import RankNetwork, RankNetworkConfig
 from go_rl.costs.learning.losses import RankLoss, group_loss
@@ -64,30 +62,12 @@ class RankTrainConfig(KernelRun):
             self.refuse(f"most must be > 0 or None, not {self.most}")
 
 
-@dataclass(frozen=True, eq=False)
-class TrainedRanks:
-    """A ranking network and its weights."""
-
-    config: RankNetworkConfig
-    params: Params
-
-    def scores(self, features: KernelFeatures) -> Float64[np.ndarray, "K S"]:
-        """Return [K, S] the score of each setting of flags for each kernel."""
-        compute = partial(_scores, self.config, self.params)
-        return over_batches(features, len(flag_settings()), compute).astype(np.float64)
-
-
-@partial(jax.jit, static_argnums=0)
-def _scores(config: RankNetworkConfig, params: Params, batch: KernelBatch) -> Any:
-    return RankNetwork(config).apply(params, batch)
-
-
 def train_ranks(
     times: FlagTimes,
     vocabulary: tuple[str, ...],
     config: RankTrainConfig,
     report: MemberReport | None = None,
-) -> TrainedRanks:
+) -> TrainedNetwork:
     """Return a network that ranks settings of flags.
 
     Args:
@@ -103,10 +83,11 @@ def train_ranks(
     config = replace(config, network=replace(config.network, embedding=embedding))
     features = kernel_features(times.kernels, vocabulary)
     kernels = RandomKernels(features, lambda _: config.batch, config.forget)
-    source = _Timed(kernels, times, _RankLoss(config.network, config.loss, config.most))
+    network = RankNetwork(config.network)
+    source = _Timed(kernels, times, _RankLoss(network, config.loss, config.most))
     rng = np.random.default_rng(config.seed)
     params = train(_initial(source, config, rng), source, config, rng, report)
-    return TrainedRanks(config.network, params)
+    return TrainedNetwork(network, params)
 
 
 class TimeBatch(NamedTuple):
@@ -121,13 +102,13 @@ class TimeBatch(NamedTuple):
 class _RankLoss:
     """`group_loss` on kernels and their `TimeBatch`."""
 
-    network: RankNetworkConfig
+    network: RankNetwork
     function: RankLoss
     most: float | None
 
     def __call__(self, params: Params, batch: tuple[KernelBatch, TimeBatch]) -> Float[Array, ""]:
         kernels, times = batch
-        scores: Any = RankNetwork(self.network).apply(params, kernels)
+        scores: Any = self.network.apply(params, kernels)
         log_seconds, real = jnp.asarray(times.log_seconds), jnp.asarray(times.real)
         return group_loss(self.function, scores, log_seconds, real, self.most)
 
@@ -152,7 +133,7 @@ class _Timed:
 
 def _initial(source: _Timed, config: RankTrainConfig, rng: np.random.Generator) -> Params:
     batch = source.draw(rng)[0]
-    params = initial_params(RankNetwork(config.network), jax.random.key(config.seed), batch)
+    params = initial_params(source.loss.network, jax.random.key(config.seed), batch)
     scale, times = params["scale"], source.times
     set_kernel_scales(scale["embedding"], source.kernels.features)
     settings = np.eye(times.seconds.shape[1], dtype=np.float32)[np.nonzero(times.known)[1]]

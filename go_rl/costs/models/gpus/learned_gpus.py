@@ -51,8 +51,8 @@ class LearnedGpus:
         sheet = sheet_of(device)
         if sheet is None:
             return Analytical().seconds(kernels, device)
-        which, work = _work(kernels)
-        learned = self._learned(_Asked(kernels.graph, device, sheet), which, work)
+        asked, work = _Asked(kernels.graph, device, sheet), _work(kernels)
+        learned = self._learned(asked, kernels.asked, work)
         return with_streaming(learned, kernels, device)
 
     def least_seconds(self, graph: OpGraph, device: Device) -> Float64[np.ndarray, "N"]:
@@ -70,7 +70,7 @@ class LearnedGpus:
         if sheet is None:
             return (f"Operator times on {kind} are analytical: no GPU of the table of devices has "
                     "this name and bandwidth.",)  # fmt: skip
-        which, work = _work(kernels)
+        which, work = kernels.asked, _work(kernels)
         priced = work.launches[which]
         asked = _Asked(kernels.graph, device, sheet)
         unlike = self._unlike(asked, work)[which] & priced
@@ -151,12 +151,9 @@ def _scaled(graph: OpGraph, device: Device) -> tuple[str, ...]:
     )
 
 
-def _work(kernels: Kernels) -> tuple[Int64[np.ndarray, "K"], KernelWork]:
-    """The leaders of kernels, and the work of all kernels of their fusion."""
-    own = np.arange(kernels.graph.num_nodes)
-    leader = own if kernels.leader is None else kernels.leader
-    which = own if kernels.which is None else kernels.which
-    return which, gpu_kernels(kernels.graph).work(leader)
+def _work(kernels: Kernels) -> KernelWork:
+    """The work of all kernels of a fusion."""
+    return gpu_kernels(kernels.graph).work(kernels.leaders)
 
 
 def _on(rows: OperatorRows, sheet: DataSheet) -> OperatorInputs:

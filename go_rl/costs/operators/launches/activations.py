@@ -64,14 +64,14 @@ def dropout_launches(view: OperatorView, random: set[int]) -> Iterator[Launch]:
         scaled = [
             o for o in operands
             if view.op[o] in ("div", "mul") and view.scalar_only(o) and o not in random
-            and [u for u in view.real_users(o) if not view.backward[u]] == [node]
+            and view.forward_users(o) == [node]
         ]  # fmt: skip
         yield stream("mulu", view.shape[node], (*scaled, node), "dropout")
 
 
 def _silu(view: OperatorView, node: int) -> Launch | None:
     (given,) = view.sources(node) if len(view.sources(node)) == 1 else (None,)
-    users = [u for u in view.real_users(node) if not view.backward[u]]
+    users = view.forward_users(node)
     if len(users) != 1 or view.op[users[0]] != "mul":
         return None
     if set(view.sources(users[0])) != {given, node}:
@@ -95,13 +95,12 @@ def _gelu(view: OperatorView, seed: int) -> Launch | None:
         return None
     given, inside = found
     halves = {
-        u for u in view.real_users(given)
+        u for u in view.forward_users(given)
         if u not in inside and view.op[u] in ("mul", "div") and view.scalar_only(u)
-        and not view.backward[u]
     }  # fmt: skip
     node, scalars = seed, 0
     while True:
-        users = [u for u in view.real_users(node) if not view.backward[u]]
+        users = view.forward_users(node)
         if len(users) != 1 or view.op[users[0]] not in ("mul", "add"):
             return None
         node = users[0]
@@ -115,7 +114,7 @@ def _gelu(view: OperatorView, seed: int) -> Launch | None:
         else:
             return None
     if not (scalars or other & halves):
-        last = [u for u in view.real_users(node) if not view.backward[u]]
+        last = view.forward_users(node)
         if len(last) == 1 and view.op[last[0]] == "mul" and view.scalar_only(last[0]):
             inside.add(last[0])
     return stream("gelu", view.shape[seed], tuple(sorted(inside)), "GELU")

@@ -103,7 +103,7 @@ def _product_after(view: OperatorView, nodes: Sequence[int]) -> list[int]:
     """Nodes from a softmax on to the product that reads its probabilities; empty: there is none."""
     found, node = list[int](), max(nodes)
     while len(found) < MOST_BETWEEN:
-        users = [u for u in view.real_users(node) if not view.backward[u] and u not in nodes]
+        users = [user for user in view.forward_users(node) if user not in nodes]
         if len(users) != 1:
             return []
         node = users[0]

@@ -83,7 +83,7 @@ def _products(view: OperatorView, backward: bool) -> Iterator[Bundle]:
 
 def _bias(view: OperatorView, node: int) -> tuple[int, ...]:
     """The node that adds a linear layer's bias, with the views before it."""
-    users = [u for u in view.real_users(node) if not view.backward[u]]
+    users = view.forward_users(node)
     if len(users) != 1 or view.graph.kind[node] != OpKind.MATMUL:
         return ()
     (added,) = users

@@ -113,6 +113,10 @@ class OperatorView:
                 found.setdefault(user)
         return sorted(found)
 
+    def forward_users(self, node: int) -> list[int]:
+        """Return those of `real_users` that are not of the backward pass."""
+        return [user for user in self.real_users(node) if not self.backward[user]]
+
     def only_weights(self, node: int) -> bool:
         """Whether nothing but weights and constants enters a node."""
         return not self.live[node]

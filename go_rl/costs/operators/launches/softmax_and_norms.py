@@ -69,8 +69,8 @@ def _softmax(view: OperatorView, node: int) -> Launch | None:
         return None
     inside.add(total)
     ends = [
-        user for user in view.real_users(total)
-        if user > total and not view.backward[user]
+        user for user in view.forward_users(total)
+        if user > total
         and (view.op[user] == "log" or (view.op[user] in ("div", "mul") and user in users))
     ]  # fmt: skip
     if not ends:

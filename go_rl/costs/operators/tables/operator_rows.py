@@ -83,6 +83,11 @@ class OperatorRows:
     def __len__(self) -> int:
         return len(self.op)
 
+    @property
+    def float_sizes(self) -> dict[str, Float64[np.ndarray, "R"]]:
+        """`sizes` as fractions, whose products do not overflow."""
+        return {name: each.astype(np.float64) for name, each in self.sizes.items()}
+
     def take(self, rows: np.ndarray) -> OperatorRows:
         """Return some rows."""
         return OperatorRows(self.op[rows], {name: each[rows] for name, each in self.sizes.items()})
@@ -95,7 +100,7 @@ class OperatorRows:
         """Return [R] batch, rows, columns and depth of the product that each row of
         `PRODUCTS` computes: a linear layer multiplies the rows of a whole batch by one matrix, a
         convolution is the product of its unfolded image, one for each group."""
-        size = {name: each.astype(np.float64) for name, each in self.sizes.items()}
+        size = self.float_sizes
         conv = self.is_any(CONVOLUTIONS)
         groups = np.where(self.op == "grouped", size["groups"], 1.0)
         out = self.conv_outputs().astype(np.float64)
@@ -143,7 +148,7 @@ class OperatorRows:
         """Return [R] elements that each row writes."""
         batch, height, columns, _ = self.products()
         rows, length = self.stream_rows()
-        size = {name: each.astype(np.float64) for name, each in self.sizes.items()}
+        size = self.float_sizes
         attended = size["batch"] * size["heads"] * size["queries"] * size["depth"]
         return np.select(
             [self.is_any(PRODUCTS), self.op == ATTENTION, self.op == "sum", self.op == "columnsum"],
@@ -163,14 +168,14 @@ class OperatorRows:
 
     def _attention_flops(self) -> Float64[np.ndarray, "R"]:
         """[R] of two products; of causal attention about half of the scores count."""
-        size = {name: self.sizes[name].astype(np.float64) for name in ATTENTION_SIZES}
+        size = self.float_sizes
         keys = np.where(size["causal"] > 0, (size["keys"] + 1) / 2, size["keys"])
         return 4.0 * size["batch"] * size["heads"] * size["queries"] * keys * size["depth"]
 
     def least_bytes(self) -> Float64[np.ndarray, "R"]:
         """Return [R] bytes of all operands and results, each once."""
         batch, rows, columns, depth = self.products()
-        size = {name: each.astype(np.float64) for name, each in self.sizes.items()}
+        size = self.float_sizes
         image = size["batch"] * size["input_channel"] * size["input_size"] ** 2
         left = np.where(self.is_any(CONVOLUTIONS), image, batch * rows * depth)
         total = left + batch * depth * columns + batch * rows * columns

@@ -130,13 +130,12 @@ def _loops(leaf: LeafLoops, order: Sequence[int]) -> list[float]:
 
 
 def _code(leaf: LeafLoops, tile: RegisterTile, width: int, processor: Processor) -> list[float]:
-    told = [loop.auto_unroll for _, loop in leaf.leaf.around if loop.auto_unroll]
     counts = dict(zip(OPERATION_NAMES, leaf.leaf.statement.operations, strict=True))
     conditions = counts["int_compare"] + counts["select"] + counts["float_math"]
     return [
         tile.registers / processor.registers, width % processor.lanes / processor.lanes,
         scaled(width), float(width & (width - 1) == 0), tile.loads / tile.operations,
-        tile.stores / tile.operations, scaled(told[-1] if told else 0), scaled(conditions),
+        tile.stores / tile.operations, scaled(leaf.leaf.auto_unroll), scaled(conditions),
         scaled(counts["int_div_mod"]),
     ]  # fmt: skip
 

@@ -47,14 +47,14 @@ def leaf_vectors(nest: LoopNest) -> tuple[Float64[np.ndarray, "L numbers"], tupl
     """
     touched = Touched()
     outer = _iterations_outside(nest)
-    rows: dict[int, tuple[list[float], NestLeaf]] = {}
+    rows: dict[int, list[float]] = {}
     for leaf in nest.leaves:
         if leaf.statement.constant:
             continue
         buffer = leaf.statement.write.buffer
         uses = buffer_uses(leaf, touched)
         bytes_touched = bytes_by_level(uses, len(leaf.around))
-        row = [
+        rows[buffer] = [
             *_arithmetic(leaf),
             *_annotations(leaf, nest.gpu),
             *use_features(uses, leaf, nest.buffers, touched),
@@ -62,9 +62,8 @@ def leaf_vectors(nest: LoopNest) -> tuple[Float64[np.ndarray, "L numbers"], tupl
             *_allocation(nest.buffers[buffer].elements, outer[buffer], leaf),
             *_nest(leaf),
         ]
-        rows[buffer] = (row, leaf)
-    vectors = np.array([row for row, _ in rows.values()], np.float64).reshape(-1, LEAF_NUMBERS)
-    return vectors, tuple(leaf for _, leaf in rows.values())
+    vectors = np.array(list(rows.values()), np.float64).reshape(-1, LEAF_NUMBERS)
+    return vectors, described_leaves(nest)
 
 
 def described_leaves(nest: LoopNest) -> tuple[NestLeaf, ...]:
@@ -121,8 +120,7 @@ def _allocation(elements: int, outer: int, leaf: NestLeaf) -> list[float]:
 
 
 def _nest(leaf: NestLeaf) -> list[float]:
-    told = [loop.auto_unroll for _, loop in leaf.around if loop.auto_unroll]
-    return [scaled(x) for x in (leaf.executions, len(leaf.around), told[-1] if told else 0)]
+    return [scaled(x) for x in (leaf.executions, len(leaf.around), leaf.auto_unroll)]
 
 
 def _intensity_curve(flops: int, extents: Sequence[int], touched: Sequence[int]) -> list[float]:

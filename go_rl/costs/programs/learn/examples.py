@@ -17,7 +17,7 @@ from jaxtyping import Bool, Float64, Int, Int64
 
 from go_rl.core import TrainingError
 from go_rl.costs.devices.device_features import CDMPP_FEATURES, device_numbers
-from go_rl.costs.learning.metrics import groups_of, least_of_group
+from go_rl.costs.learning.metrics import least_of_group, medians_of_groups
 from go_rl.costs.programs.features import PackedAsts, compact_ast, pack_asts
 from go_rl.costs.programs.measure.data import (
     MachineNumbers,
@@ -70,6 +70,11 @@ class ProgramInputs:
     def num_programs(self) -> int:
         """Number of programs ``P``."""
         return len(self.task)
+
+    @property
+    def group(self) -> Int64[np.ndarray, "P"]:
+        """[P] one number for each task on a target: programs that compare."""
+        return self.task * len(self.targets) + self.target
 
     @property
     def leaves(self) -> Int64[np.ndarray, "P"]:
@@ -185,9 +190,12 @@ def examples_of(
     """
     rules = rules or KeepRules()
     quiet = (data.spread <= rules.most_spread) & (data.away <= rules.most_away)
-    rows, seconds, spread = _merged(data, np.flatnonzero(quiet))
-    slow = seconds > rules.slowest * least_of_group(seconds, _group(data, rows))
-    few = _group_sizes(data, rows, ~slow) < rules.least_programs
+    rows = np.flatnonzero(quiet)
+    number = data.group[rows] * len(data.nests) + data.nest[rows]
+    first, seconds, spread = medians_of_groups(number, data.seconds[rows], data.spread[rows])
+    rows = rows[first]
+    slow = seconds > rules.slowest * least_of_group(seconds, data.group[rows])
+    few = _group_sizes(data.group[rows], ~slow) < rules.least_programs
     kept = np.flatnonzero(~slow & ~few)
     dropped = (
         ("noisy", int((~quiet).sum())),
@@ -218,27 +226,10 @@ def target_numbers(target: ProgramTarget, sheets: str | None = None) -> list[flo
     return [*device_numbers(target.device, sheets), log2(width) if width else nan]
 
 
-def _group(data: ProgramData, rows: np.ndarray) -> np.ndarray:
-    """[R] one number for each task on a target."""
-    return data.task[rows] * len(data.targets) + data.target[rows]
-
-
-def _merged(
-    data: ProgramData, rows: np.ndarray
-) -> tuple[np.ndarray, Float64[np.ndarray, "J"], Float64[np.ndarray, "J"]]:
-    """The first row of each distinct program of a task on a target, and medians of all."""
-    number = _group(data, rows) * len(data.nests) + data.nest[rows]
-    groups = [rows[members] for members in groups_of(number)] if len(rows) else []
-    first = np.array([members[0] for members in groups], np.int64)
-    seconds = np.array([np.median(data.seconds[members]) for members in groups], np.float64)
-    spread = np.array([np.median(data.spread[members]) for members in groups], np.float64)
-    return first, seconds, spread
-
-
 def _group_sizes(
-    data: ProgramData, rows: np.ndarray, counted: Bool[np.ndarray, "J"]
+    group: Int64[np.ndarray, "J"], counted: Bool[np.ndarray, "J"]
 ) -> Int64[np.ndarray, "J"]:
-    _, place = np.unique(_group(data, rows), return_inverse=True)
+    _, place = np.unique(group, return_inverse=True)
     size = np.bincount(place, weights=counted, minlength=place.max() + 1 if len(place) else 0)
     return size[place].astype(np.int64)
 

@@ -12,7 +12,7 @@ import numpy as np
 from jaxtyping import Int64
 
 from go_rl.core import CheckpointError, ReadError, TrainingError
-from go_rl.costs.learning.metrics import groups_of
+from go_rl.costs.learning.metrics import medians_of_groups
 from go_rl.costs.programs.features import join_asts, pack_asts
 from go_rl.costs.programs.features.cdmpp_files import load_cdmpp
 from go_rl.costs.programs.learn.examples import (
@@ -175,17 +175,14 @@ def _renumbered(
 def _merged(joined: ProgramExamples) -> ProgramExamples:
     """One example of each program of a task on a target."""
     inputs = joined.inputs
-    number = (inputs.task * len(inputs.targets) + inputs.target) * len(inputs.nests) + inputs.nest
-    groups = groups_of(number)
-    if len(groups) == len(number):
+    number = inputs.group * len(inputs.nests) + inputs.nest
+    first, seconds, spread = medians_of_groups(number, joined.seconds, joined.spread)
+    if len(first) == len(number):
         return joined
-    first = joined.take(np.sort([rows[0] for rows in groups]))
-    groups = sorted(groups, key=lambda rows: int(rows[0]))
+    order = np.argsort(first)
+    dropped = (*joined.dropped, ("of several sources", len(number) - len(first)))
     return replace(
-        first,
-        seconds=np.array([np.median(joined.seconds[rows]) for rows in groups]),
-        spread=np.array([np.median(joined.spread[rows]) for rows in groups]),
-        dropped=(*first.dropped, ("of several sources", len(number) - len(groups))),
+        joined.take(first[order]), seconds=seconds[order], spread=spread[order], dropped=dropped
     )
 
 

@@ -16,7 +16,8 @@ from typing import Any, get_args
 
 import numpy as np
 
-from go_rl.core import MissingDependencyError, TrainingError
+from go_rl.core import TrainingError
+from go_rl.core.installed import optional_library
 from go_rl.costs.learning.metrics import mape
 from go_rl.costs.learning.training import OptimizerName, ScheduleName
 from go_rl.costs.programs.learn.examples import ProgramExamples, ProgramInputs
@@ -27,7 +28,6 @@ from go_rl.costs.programs.learn.training import (
     train_programs_network,
 )
 
-INSTALL = "pip install 'go_rl[search]'"
 STUDY, FILE = "cdmpp", "search.sqlite"
 RUNGS = (9, 3, 1)
 """Divisors of a trial's updates: what is trained at each rung, the last of full length."""
@@ -71,20 +71,6 @@ class ProgramSearchConfig:
             raise TrainingError(f"search: most_programs must be >= 1, updates >= {RUNGS[0]}")
 
 
-def import_optuna() -> Any:
-    """Return Optuna.
-
-    Raises:
-        MissingDependencyError: it is not installed.
-    """
-    try:
-        import optuna  # pyright: ignore[reportMissingImports]
-    except ImportError as error:
-        raise MissingDependencyError(f"search needs Optuna: {INSTALL}") from error
-    optuna.logging.set_verbosity(optuna.logging.WARNING)
-    return optuna
-
-
 def search_programs(
     data: SearchData,
     folder: Path,
@@ -105,7 +91,8 @@ def search_programs(
         MissingDependencyError: Optuna is not installed.
         TrainingError: no trial finished.
     """
-    optuna = import_optuna()
+    optuna = optional_library("optuna", "search needs Optuna: pip install 'go_rl[search]'")
+    optuna.logging.set_verbosity(optuna.logging.WARNING)
     folder.mkdir(parents=True, exist_ok=True)
     study = optuna.create_study(
         study_name=STUDY,

@@ -10,7 +10,6 @@ record says so.
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
@@ -20,6 +19,7 @@ from types import MappingProxyType
 from typing import Any
 
 from go_rl.core.errors import nearest
+from go_rl.costs.programs.measure.features_file import nest_hash
 from go_rl.costs.programs.measure.measure import BuildRequest, DrawnNest, IdleCheck, ProgramRequest
 from go_rl.costs.programs.measure.program_sets import program_set
 from go_rl.costs.programs.workloads import TaskError, TensorTask, network_tasks
@@ -214,7 +214,7 @@ def _asked(
     """Yield what is asked for; programs that were seen are not measured again."""
     details = {MODEL: network, TASK: drawing.task.to_json()}
     for draw, each in drawn:
-        hashed = _hash(each.nest)
+        hashed = nest_hash(each.nest)
         reason = each.reason or (AGAIN if hashed in seen else "")
         seen.add(hashed)
         request = reason or (drawing, draw)
@@ -258,9 +258,5 @@ def _known_nests(collector: Collector, measured: Mapping[tuple[str, str], str]) 
     known: Known = {}
     for (workload, setting), nest in (nests | dict(measured)).items():
         level = str(json.loads(setting)["codegen"])
-        known.setdefault((workload, level), set()).add(_hash(nest))
+        known.setdefault((workload, level), set()).add(nest_hash(nest))
     return known
-
-
-def _hash(nest: str) -> bytes:
-    return hashlib.sha256(nest.encode()).digest()[:16]

@@ -88,6 +88,11 @@ class ProgramData:
     machine: MachineTable = field(default_factory=dict)
     """Numbers of machine code, as far as it was read."""
 
+    @property
+    def group(self) -> Int64[np.ndarray, "R"]:
+        """[R] one number for each task on a target: programs that compare."""
+        return self.task * len(self.targets) + self.target
+
 
 def gather_programs(
     folder: Path, name: str = "programs", most_slowed: float = inf, most_away: float = 1.0

@@ -38,7 +38,7 @@ def nest_features(nests: tuple[str, ...], folder: Path | None = None) -> PackedA
     path = None if folder is None else folder / FEATURES
     known, packed = ([], pack_asts([])) if path is None else _read(path)
     place = {each: i for i, each in enumerate(known)}
-    hashes = [_hash(text) for text in nests]
+    hashes = [nest_hash(text) for text in nests]
     missing = {hash_: text for hash_, text in zip(hashes, nests, strict=True) if hash_ not in place}
     if missing:
         packed = join_asts([packed, pack_asts([_features(text) for text in missing.values()])])
@@ -48,7 +48,8 @@ def nest_features(nests: tuple[str, ...], folder: Path | None = None) -> PackedA
     return packed.take(np.array([place[each] for each in hashes], np.int64))
 
 
-def _hash(nest: str) -> bytes:
+def nest_hash(nest: str) -> bytes:
+    """Return 16 bytes that tell loop nests (JSON) apart."""
     return hashlib.sha256(nest.encode()).digest()[:16]
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import gc
 import os
-import resource
 import subprocess
 import time
 from dataclasses import dataclass
@@ -29,6 +28,7 @@ from go_rl.costs.programs.workloads.drawn_programs import (
 from go_rl.costs.timing.config import TimingConfig
 from go_rl.costs.timing.measuring_run import MeasuringRun, Timed
 from go_rl.costs.timing.tvm_calls import import_tvm, timed_calls
+from go_rl.runtime.address_space import bound_memory
 
 BUILD_NICE = 15
 """Niceness of the process that builds: it has 3 % of a core on which another one measures."""
@@ -172,13 +172,6 @@ def answer(request: Any) -> Any:
     """
     _imported()
     return memory_seconds() if isinstance(request, IdleCheck) else _run.answer(request)
-
-
-def bound_memory(limit: int) -> None:
-    """Let this process address this many bytes."""
-    _, hard = resource.getrlimit(resource.RLIMIT_AS)
-    bound = limit if hard == resource.RLIM_INFINITY else min(limit, hard)
-    resource.setrlimit(resource.RLIMIT_AS, (bound, hard))
 
 
 @lru_cache(maxsize=1)

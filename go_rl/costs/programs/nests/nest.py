@@ -133,6 +133,11 @@ class NestLeaf:
         """Number of times that it is executed."""
         return prod(loop.extent for _, loop in self.around)
 
+    @property
+    def auto_unroll(self) -> int:
+        """What the innermost loop around that says so gives for unrolling; 0: none does."""
+        return next((loop.auto_unroll for _, loop in reversed(self.around) if loop.auto_unroll), 0)
+
 
 def _loops(body: tuple[ForLoop | Statement, ...]) -> Iterator[ForLoop]:
     for node in body:

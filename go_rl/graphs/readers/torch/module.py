@@ -19,7 +19,7 @@ from typing import Any
 from go_rl.core.errors import GoRLError, MissingDependencyError, ReadError, nearest
 from go_rl.core.graph.op_graph import OpGraph
 from go_rl.core.installed import check_installed
-from go_rl.core.printable import last_line
+from go_rl.core.printable import sentence_of
 from go_rl.graphs.readers.foreign import is_torch_module
 from go_rl.graphs.readers.model_options import ModelOptions, with_trips
 from go_rl.graphs.readers.python_target import PythonTarget, call_factory, parameters_of
@@ -121,13 +121,8 @@ def _exporting(where: str) -> Iterator[None]:
             raise ReadError(f"{where}: {error}") from error
         except Exception as error:
             raise ReadError(
-                f"{where}: PyTorch cannot export it: {_first_line(error)}{_hint(error)}"
+                f"{where}: PyTorch cannot export it: {sentence_of(error)}{_hint(error)}"
             ) from error
-
-
-def _first_line(error: Exception) -> str:
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    return f"{type(error).__name__}: {lines[0][:300]}" if lines else last_line(error)
 
 
 def _hint(error: Exception) -> str:

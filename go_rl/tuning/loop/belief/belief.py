@@ -1,4 +1,5 @@
-"""`Belief`: what an operator's curve of best performance will be some trials from now."""
+"""`Belief`: what an operator's curve of best performance will be some trials from now; beliefs by
+name."""
 
 from __future__ import annotations
 
@@ -6,6 +7,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import nan
 from typing import Protocol, runtime_checkable
+
+from go_rl.tuning.config import check_name
+from go_rl.tuning.loop.belief.curve_families import FAMILIES
+
+TRANSFER = "transfer"
+BELIEFS = (*FAMILIES, TRANSFER)
+"""Names: a family of curves, the default first, or our own that learned from recorded curves."""
 
 
 @dataclass(frozen=True)
@@ -37,3 +45,21 @@ class Belief(Protocol):
             seed: of the run, and of the operator.
         """
         ...
+
+
+def belief_of(name: str) -> Belief:
+    """Return the belief of a name, one of `BELIEFS`.
+
+    Raises:
+        MissingDependencyError: emcee, which a family of curves needs, is not installed.
+        TuningError: the name is unknown, or the recorded curves cannot be read.
+    """
+    check_name("belief", name, BELIEFS)
+    if name in FAMILIES:
+        from go_rl.tuning.loop.belief.curve_belief import CurveBelief
+
+        return CurveBelief(family=name)
+    from go_rl.tuning.loop.belief.curve_library import load_curves
+    from go_rl.tuning.loop.belief.transfer_belief import TransferBelief
+
+    return TransferBelief(load_curves())

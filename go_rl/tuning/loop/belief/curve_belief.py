@@ -16,7 +16,8 @@ import numpy as np
 from jaxtyping import Float64
 from scipy.optimize import least_squares
 
-from go_rl.core.errors import MissingDependencyError, nearest
+from go_rl.core.errors import nearest
+from go_rl.core.installed import optional_library
 from go_rl.tuning.config import TuningError
 from go_rl.tuning.loop.belief.belief import CurvePrediction
 from go_rl.tuning.loop.belief.curve_families import FAMILIES, CurveFamily
@@ -205,14 +206,11 @@ def import_emcee() -> Any:
     Raises:
         MissingDependencyError: it is not installed.
     """
-    try:
-        import emcee  # pyright: ignore[reportMissingImports]
-    except ImportError as error:
-        raise MissingDependencyError(
-            "DynaTune's belief needs emcee; install it with: pip install 'go_rl[tuning]' "
-            "-c constraints.txt"
-        ) from error
-    return emcee
+    return optional_library(
+        "emcee",
+        "DynaTune's belief needs emcee; install it with: pip install 'go_rl[tuning]' "
+        "-c constraints.txt",
+    )
 
 
 JUMP = 0.2

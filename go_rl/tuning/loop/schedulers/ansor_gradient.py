@@ -26,8 +26,6 @@ class AnsorGradient:
     """Factor by which an operator may stay behind the best of its kind."""
     window: int = 3
     """Slots Δ of the past."""
-    name: str = "ansor"
-    dynamic: bool = True
 
     def choose(self, state: TuningState) -> int:
         if waiting := waiting_for_first_slot(state):

@@ -20,8 +20,6 @@ class Oracle:
 
     paths: Sequence[Sequence[Trial]]
     """The trials that each operator's inner tuner will make, in order, from the first on."""
-    name: str = "oracle"
-    dynamic: bool = True
 
     def choose(self, state: TuningState) -> int:
         return max(state.unfinished, key=lambda k: self._slope(state, k))

@@ -5,22 +5,24 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 
-from go_rl.core.errors import nearest
-from go_rl.tuning.config import ROUNDS, TuningError
-from go_rl.tuning.loop.belief.belief import Belief
-from go_rl.tuning.loop.belief.registry import belief_of, check_belief
+from go_rl.tuning.config import ROUNDS, TuningError, check_name
+from go_rl.tuning.loop.belief.belief import BELIEFS, Belief, belief_of
 from go_rl.tuning.loop.nouns import Trial
 from go_rl.tuning.loop.schedulers.ansor_gradient import AnsorGradient
-from go_rl.tuning.loop.schedulers.epsilon_greedy import EpsilonGreedy
-from go_rl.tuning.loop.schedulers.linear_in_flops import LinearInFlops
 from go_rl.tuning.loop.schedulers.oracle import Oracle
-from go_rl.tuning.loop.schedulers.predicted_gains import PredictedGains
-from go_rl.tuning.loop.schedulers.random_slots import RandomSlots
-from go_rl.tuning.loop.schedulers.round_robin import RoundRobin
+from go_rl.tuning.loop.schedulers.plain_schedulers import (
+    LinearInFlops,
+    RandomSlots,
+    RoundRobin,
+    Sequential,
+)
+from go_rl.tuning.loop.schedulers.predicted_gains import (
+    EpsilonGreedy,
+    PredictedGains,
+    SoftmaxSampling,
+)
 from go_rl.tuning.loop.schedulers.rounds import AlternatingRounds
 from go_rl.tuning.loop.schedulers.scheduler import Scheduler
-from go_rl.tuning.loop.schedulers.sequential import Sequential
-from go_rl.tuning.loop.schedulers.softmax_sampling import SoftmaxSampling
 from go_rl.tuning.loop.schedulers.upper_confidence_bound import (
     DYNATUNE,
     RELATIVE,
@@ -29,7 +31,7 @@ from go_rl.tuning.loop.schedulers.upper_confidence_bound import (
 
 WITH_BELIEF: Mapping[str, Callable[[PredictedGains], Scheduler]] = MappingProxyType({
     DYNATUNE: UpperConfidenceBound,
-    RELATIVE: lambda gains: UpperConfidenceBound(gains, RELATIVE),
+    RELATIVE: lambda gains: UpperConfidenceBound(gains, relative=True),
     "epsilon-greedy": EpsilonGreedy,
     "softmax": SoftmaxSampling,
 })  # fmt: skip
@@ -61,9 +63,9 @@ def live_scheduler(name: str, belief: str, share: float | None = None) -> Schedu
         MissingDependencyError: what the belief needs is not installed.
         TuningError: a name is unknown, or the scheduler sees recorded curves only.
     """
-    check_belief(belief)
+    check_name("belief", belief, BELIEFS)
     if name != ORACLE:
-        _check_name(name, LIVE)
+        check_name("scheduler", name, LIVE)
     return scheduler_of(name, belief_of(belief) if name in WITH_BELIEF else None, share=share)
 
 
@@ -85,13 +87,9 @@ def scheduler_of(
         MissingDependencyError: the belief needs emcee, which is not installed.
         TuningError: the name is unknown, or the oracle has no curves to see.
     """
-    _check_name(name, SCHEDULERS)
+    check_name("scheduler", name, SCHEDULERS)
     if name in WITH_BELIEF:
-        if belief is None:
-            from go_rl.tuning.loop.belief.curve_belief import CurveBelief
-
-            belief = CurveBelief()
-        return WITH_BELIEF[name](PredictedGains(belief))
+        return WITH_BELIEF[name](PredictedGains(belief or belief_of(BELIEFS[0])))
     if name in WITHOUT_BELIEF:
         return WITHOUT_BELIEF[name]()
     if name == SEQUENTIAL:
@@ -101,9 +99,3 @@ def scheduler_of(
             "the oracle sees recorded curves; it cannot schedule what is measured live"
         )
     return Oracle(paths)
-
-
-def _check_name(name: str, names: Sequence[str]) -> None:
-    if name not in names:
-        known = ", ".join(names)
-        raise TuningError(f"unknown scheduler {name!r}{nearest(name, names)} There are {known}")

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from go_rl.tuning.config import ROUNDS
 from go_rl.tuning.loop.tuning_state import TuningState
 
 COVERAGE = 0.9
@@ -18,8 +17,6 @@ class AlternatingRounds:
     each of the slowest operators until it is finished; then anew."""
 
     coverage: float = COVERAGE
-    name: str = ROUNDS
-    dynamic: bool = True
 
     def choose(self, state: TuningState) -> int:
         unfinished = set(state.unfinished)

@@ -14,20 +14,10 @@ class Scheduler(Protocol):
     """Decides by the state alone: equal states and seeds give equal choices, so that a run can go
     on in another process."""
 
-    @property
-    def name(self) -> str:
-        """Name in the registry."""
-        ...
-
-    @property
-    def dynamic(self) -> bool:
-        """Whether slots of finished operators go to others; a static scheme's lapse."""
-        ...
-
     def choose(self, state: TuningState) -> int | None:
-        """Return the operator of the next slot. A dynamic scheme chooses among
-        ``state.unfinished``, of which there is one; a static one may return a finished operator,
-        whose slot lapses, or None: its plan is at its end."""
+        """Return the operator of the next slot. A dynamic scheme, which gives slots of finished
+        operators to others, chooses among ``state.unfinished``, of which there is one; a static one
+        may return a finished operator, whose slot lapses, or None: its plan is at its end."""
         ...
 
     def predicted(self, state: TuningState, operator: int) -> float | None:

@@ -6,8 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import inf, log, sqrt
 
-from go_rl.tuning.loop.schedulers.predicted_gains import MILLISECONDS, PredictedGains
-from go_rl.tuning.loop.schedulers.scheduler import waiting_for_first_slot
+from go_rl.tuning.loop.schedulers.predicted_gains import MILLISECONDS, GainScheduler
 from go_rl.tuning.loop.tuning_state import TuningState
 
 DYNATUNE, RELATIVE = "dynatune", "dynatune-relative"
@@ -23,21 +22,16 @@ SCALE = 1e-3
 
 
 @dataclass(frozen=True, eq=False)
-class UpperConfidenceBound:
+class UpperConfidenceBound(GainScheduler):
     """Gives slot t to the operator with the greatest r + √(C · ln t / n): r milliseconds predicted
     to be gained in the network, n its slots so far. The repeat count multiplies r only. C is one
     number for all operators: with several, those of small C would have no slot until the others are
     finished."""
 
-    gains: PredictedGains
-    name: str = DYNATUNE
-    """`DYNATUNE` or `RELATIVE`."""
-    dynamic: bool = True
+    relative: bool = False
+    """Whether the bonus is in proportion to the network's latency."""
 
-    def choose(self, state: TuningState) -> int:
-        fresh = waiting_for_first_slot(state)
-        if fresh:
-            return fresh[0]
+    def promising(self, state: TuningState) -> int:
         return max(state.unfinished, key=lambda k: self.score(state, k))
 
     def score(self, state: TuningState, operator: int) -> float:
@@ -50,10 +44,6 @@ class UpperConfidenceBound:
 
     def scale(self, state: TuningState) -> float:
         """Return √C, in milliseconds."""
-        if self.name == RELATIVE:
+        if self.relative:
             return SCALE * MILLISECONDS * state.latency * sqrt(EXPLORATION)
         return sqrt(EXPLORATION_SHORT if state.untuned_latency < SHORT else EXPLORATION)
-
-    def predicted(self, state: TuningState, operator: int) -> float:
-        """Return the seconds that a slot is predicted to gain."""
-        return self.gains.gain(state, operator) / MILLISECONDS

@@ -21,8 +21,9 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from go_rl.core import MissingDependencyError
 from go_rl.core.hardware.processor import own_target
+from go_rl.core.installed import optional_library
+from go_rl.core.printable import first_line, last_line
 from go_rl.costs.timing.config import CollectConfig
 from go_rl.costs.timing.rounds import RequestOutcome
 from go_rl.costs.timing.worker import START_SECONDS
@@ -240,9 +241,7 @@ class RayMeasurer:
                 target, seconds = self._ray.get(worker.about.remote(), timeout=START_SECONDS)
                 known.setdefault(target, []).append((worker, seconds))
             except (self._ray.exceptions.RayError, self._ray.exceptions.GetTimeoutError) as error:
-                lines = [x for x in str(error).splitlines() if x.strip()] or [""]
-                kind = type(error).__name__
-                self.notes.append(f"A node gave no worker: {kind}: {lines[-1].strip()}")
+                self.notes.append(f"A node gave no worker: {last_line(error)}")
         if not known:
             why = self.notes[0] if self.notes else "it has no node with a free CPU"
             raise TuningError(f"no Ray worker can be had, so nothing is measured: {why}")
@@ -284,12 +283,7 @@ def connected(address: str) -> tuple[Any, bool]:
         MissingDependencyError: Ray is not installed.
         TuningError: the address does not answer, or this process is connected to another cluster.
     """
-    try:
-        import ray  # pyright: ignore[reportMissingImports]
-    except ImportError as error:
-        raise MissingDependencyError(
-            "--workers needs Ray; install it with: pip install 'go_rl[ray]'"
-        ) from error
+    ray = optional_library("ray", "--workers needs Ray; install it with: pip install 'go_rl[ray]'")
     if ray.is_initialized():
         _check_same(ray, address)
         return ray, False
@@ -301,8 +295,8 @@ def connected(address: str) -> tuple[Any, bool]:
         else:
             ray.init(address=address, **options)
     except Exception as error:
-        lines = str(error).strip().splitlines() or [type(error).__name__]
-        raise TuningError(f"no Ray cluster answers at {address!r}: {lines[0]}") from error
+        said = first_line(error)
+        raise TuningError(f"no Ray cluster answers at {address!r}: {said}") from error
     return ray, True
 
 

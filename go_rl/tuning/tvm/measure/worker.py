@@ -16,13 +16,13 @@ from typing import Any
 
 import numpy as np
 
-from go_rl.costs.programs.measure.measure import bound_memory
 from go_rl.costs.programs.nests.tvm_lowering import import_meta_schedule
 from go_rl.costs.timing.config import TimingConfig
 from go_rl.costs.timing.core_speed import CoreSpeed
 from go_rl.costs.timing.measuring_run import MeasuringRun, Timed
 from go_rl.costs.timing.timing import TimingSamples, visit
 from go_rl.costs.timing.tvm_calls import SAMPLE_SECONDS, import_tvm
+from go_rl.runtime.address_space import bound_memory
 from go_rl.tuning.tvm.codegen import CodeTarget
 from go_rl.tuning.tvm.models.model import ModelInput, Rival
 from go_rl.tuning.tvm.space import scheduled, with_packed_weights

@@ -9,52 +9,62 @@ from typing import Any
 import onnx
 from onnx import TensorProto, helper
 
+from go_rl.graphs.readers.onnx.structure import DEFAULT_DOMAINS
+
 Parts = list[onnx.NodeProto]
 BROADCASTING = 7
 """Opset from which ``Add`` broadcasts without attributes."""
+REWRITTEN_OPSET = 13
+"""Opset that operators are rewritten in, at least."""
 
 
-def decomposed(model: onnx.ModelProto) -> onnx.ModelProto:
-    """Return a model without the operators of the table `RULES`, but for nodes within others.
+def rewritten(
+    model: onnx.ModelProto, opset: int, rule: Callable[[onnx.NodeProto, int], Parts | None]
+) -> onnx.ModelProto:
+    """Return a model whose nodes are what a rule makes of them, but for nodes within others.
 
     Args:
-        model: it is changed; of opset 13 or later, else it stays as it is.
+        model: it is changed; of this opset or later, else it stays as it is.
+        opset: that the rule writes.
+        rule: of a node and its number; None: the node stays.
     """
-    opset = max((x.version for x in model.opset_import if x.domain in ("", "ai.onnx")), default=1)
-    if opset < 13 or not any(node.op_type in RULES for node in model.graph.node):
+    known = [each.version for each in model.opset_import if each.domain in DEFAULT_DOMAINS]
+    if max(known, default=1) < opset:
         return model
     nodes: Parts = []
     for number, node in enumerate(model.graph.node):
-        rule = RULES.get(node.op_type)
-        nodes += [node] if rule is None else rule(node, f"{node.op_type}.{number}")
+        made = rule(node, number)
+        nodes += [node] if made is None else made
     del model.graph.node[:]
     model.graph.node.extend(nodes)
     return model
 
 
-def with_additions(model: onnx.ModelProto) -> onnx.ModelProto:
-    """Return a model whose sums of several tensors are additions of two, which TVM fuses with what
-    is before them; its own translation stacks the tensors.
+def decomposed(model: onnx.ModelProto) -> onnx.ModelProto:
+    """Return a model, which is changed, without the operators of the table `RULES`."""
 
-    Args:
-        model: it is changed; of opset 7 or later, else it stays as it is.
-    """
-    opset = max((x.version for x in model.opset_import if x.domain in ("", "ai.onnx")), default=1)
-    if opset < BROADCASTING:
-        return model
-    nodes: Parts = []
-    for number, node in enumerate(model.graph.node):
+    def parts(node: onnx.NodeProto, number: int) -> Parts | None:
+        rule = RULES.get(node.op_type)
+        return None if rule is None else rule(node, f"{node.op_type}.{number}")
+
+    return rewritten(model, REWRITTEN_OPSET, parts)
+
+
+def with_additions(model: onnx.ModelProto) -> onnx.ModelProto:
+    """Return a model, which is changed, whose sums of several tensors are additions of two, which
+    TVM fuses with what is before them; its own translation stacks the tensors."""
+
+    def additions(node: onnx.NodeProto, number: int) -> Parts | None:
         if node.op_type != "Sum" or len(node.input) < 2:
-            nodes.append(node)
-            continue
-        total, last = node.input[0], len(node.input) - 1
+            return None
+        nodes, total, last = Parts(), node.input[0], len(node.input) - 1
         for place, each in enumerate(node.input[1:], 1):
             made = node.output[0] if place == last else f"Sum.{number}/{place}"
             nodes.append(helper.make_node("Add", [total, each], [made], node.name))
             total = made
-    del model.graph.node[:]
-    model.graph.node.extend(nodes)
-    return model
+        return nodes
+
+    return rewritten(model, BROADCASTING, additions)
 
 
 def _normalization(node: onnx.NodeProto, name: str) -> Parts:

@@ -17,6 +17,7 @@ import onnx
 from google.protobuf.message import DecodeError
 from onnx import TensorProto, external_data_helper, helper
 
+from go_rl.core.printable import first_line
 from go_rl.costs.programs.nests.tvm_lowering import import_meta_schedule
 from go_rl.graphs.readers.model_options import Inputs
 from go_rl.graphs.readers.onnx.dimensions import bind_dims, dims_of_inputs
@@ -126,8 +127,8 @@ def _loaded(path: Path) -> onnx.ModelProto:
             "with their weights"
         ) from None
     except (DecodeError, ValueError, onnx.checker.ValidationError) as error:
-        first = (str(error).strip() or type(error).__name__).splitlines()[0]
-        raise TuningError(f"{path}: not an ONNX model with its weights ({first})") from None
+        said = first_line(error)
+        raise TuningError(f"{path}: not an ONNX model with its weights ({said})") from None
     if not model.graph.node:
         raise TuningError(f"{path}: the ONNX graph has no operators; there is nothing to tune")
     return model
@@ -209,8 +210,7 @@ def _node_at(error: BaseException) -> onnx.NodeProto | None:
 
 
 def _sentence(node: onnx.NodeProto | None, error: BaseException) -> str:
-    lines = str(error).strip().splitlines() or [type(error).__name__]
     what = "the network"
     if node is not None:
         what = f"the operator {node.op_type!r} (node {node.name or ', '.join(node.output)!r})"
-    return f"TVM cannot import {what}: {lines[0]}"
+    return f"TVM cannot import {what}: {first_line(error)}"

@@ -17,6 +17,7 @@ import onnx
 from onnx import helper, numpy_helper
 
 from go_rl.graphs.readers.decompositions import GATES
+from go_rl.tuning.tvm.models.onnx_decomposed import REWRITTEN_OPSET, Parts, rewritten
 
 RECURRENT = frozenset(GATES)
 LONGEST = 512
@@ -36,22 +37,18 @@ def unrolled(model: onnx.ModelProto, shapes: Mapping[str, Sequence[int]]) -> onn
         model: it is changed.
         shapes: of its tensors, as far as they are known.
     """
-    opset = max((x.version for x in model.opset_import if x.domain in ("", "ai.onnx")), default=1)
-    nodes: list[onnx.NodeProto] = []
-    for number, node in enumerate(model.graph.node):
-        if node.op_type not in RECURRENT or opset < 13:
-            nodes.append(node)
-            continue
+
+    def steps(node: onnx.NodeProto, number: int) -> Parts | None:
+        if node.op_type not in RECURRENT:
+            return None
         written = _Writer(node, f"{node.name or node.op_type}.{number}", shapes)
-        if written.possible:
-            written.write()
-            nodes += written.nodes
-            model.graph.initializer.extend(written.constants)
-        else:
-            nodes.append(node)
-    del model.graph.node[:]
-    model.graph.node.extend(nodes)
-    return model
+        if not written.possible:
+            return None
+        written.write()
+        model.graph.initializer.extend(written.constants)
+        return written.nodes
+
+    return rewritten(model, REWRITTEN_OPSET, steps)
 
 
 @dataclass

@@ -18,18 +18,21 @@ import onnx.version_converter
 from onnx import helper, numpy_helper
 
 from go_rl.graphs.readers.onnx.fold import shape_result
-from go_rl.tuning.tvm.models.onnx_decomposed import RULES, decomposed, with_additions
+from go_rl.graphs.readers.onnx.structure import DEFAULT_DOMAINS
+from go_rl.tuning.tvm.models.onnx_decomposed import (
+    REWRITTEN_OPSET,
+    RULES,
+    decomposed,
+    with_additions,
+)
 from go_rl.tuning.tvm.models.onnx_recurrent import RECURRENT, unrolled
 
-DEFAULT_DOMAINS = ("", "ai.onnx")
 LARGEST = 1 << 27
 """Elements of a result, at most, that is computed here."""
 RANDOM = frozenset({
     "Bernoulli", "Multinomial", "RandomNormal", "RandomNormalLike", "RandomUniform",
     "RandomUniformLike",
 })  # fmt: skip
-REWRITTEN_OPSET = 13
-"""Opset that operators are rewritten in, at least."""
 SHAPES = ("Shape", "Size")
 EXPANSIONS = 8
 """Times that functions are expanded: one may call another."""

@@ -86,9 +86,9 @@ class HloCall:
             return tuple(int(x) for x in np.asarray(given).ravel())
         return tuple(int(x) for x in given)
 
-    def whole_number(self, name: str, default: int = 1) -> int:
-        """Return an attribute that is one integer."""
-        return int(self.attributes[name].value) if name in self.attributes else default
+    def whole_number(self, name: str) -> int:
+        """Return an attribute that is one integer; 1 where it is not given."""
+        return int(self.attributes[name].value) if name in self.attributes else 1
 
     def refuse(self, why: str) -> TuningError:
         """Return the error that this operator has no translation."""

@@ -207,8 +207,7 @@ def relative_throughput(
 ) -> tuple[Float64[np.ndarray, "P"], Int64[np.ndarray, "P"]]:
     """Return [P] seconds of the fastest program of each one's task on its target over its own
     seconds (TenSet's label), and [P] the number of the task on the target."""
-    inputs = examples.inputs
-    _, group = np.unique(inputs.task * len(inputs.targets) + inputs.target, return_inverse=True)
+    _, group = np.unique(examples.inputs.group, return_inverse=True)
     return least_of_group(examples.seconds, group) / examples.seconds, group
 
 
