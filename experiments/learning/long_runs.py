@@ -30,6 +30,8 @@ WORK = Path("build/long")
 PROCESS, LOG = "process", "log"
 SPENT = "spent.json"
 """Core-seconds of each run so far, in `RUNS`."""
+KEEP_EVERY = 20.0
+"""Seconds between two writings of what was spent."""
 LONGEST_STOP = 60.0
 """Seconds that a run may take to write its last checkpoint."""
 TICKS = os.sysconf("SC_CLK_TCK")
