@@ -12,15 +12,17 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import cycle
 from types import MappingProxyType
 
 from go_rl.core.errors import nearest
 from go_rl.costs.programs.workloads import TaskError, TensorTask, network_tasks
+from go_rl.costs.programs.workloads.task import FUSED_OPS
 from go_rl.costs.programs.workloads.drawn_programs import Drawing
 from go_rl.graphs.zoo.index import zoo_graph
 
-HEAVY_OPS = ("conv2d", "depthwise_conv2d", "matmul")
+HEAVY_OPS = FUSED_OPS
 """Operators of heavy tasks."""
 
 
@@ -47,6 +49,9 @@ class ProgramSet:
     most_flops: float = 5e8
     """Most FLOP of other tasks: a slow schedule of more takes seconds."""
     seed: int = 3
+    epilogues: tuple[tuple[str, ...], ...] = ()
+    """Epilogues that products and convolutions get in turn, and then there is nothing but these;
+    none: operators as they are."""
 
     def tasks(self) -> tuple[dict[TensorTask, str], dict[TensorTask, str]]:
         """Return the heavy tasks and the others, each with the first network that has it.
@@ -59,6 +64,8 @@ class ProgramSet:
             for task in network_tasks(zoo_graph(name)):
                 if task.flops <= self.most_flops:
                     found.setdefault(task, name)
+        if self.epilogues:
+            found = self._fused(found)
         dealt = _dealt(found, self.seed)
         least, most = self.heavy_flops
         heavy = [t for t in dealt if t.op in HEAVY_OPS and least <= t.flops <= most][: self.heavy]
@@ -79,18 +86,33 @@ class ProgramSet:
                 for task in heavy:
                     yield self._of(task, first + more)
 
+    def _fused(self, found: Mapping[TensorTask, str]) -> dict[TensorTask, str]:
+        """Return the products and convolutions among tasks, each with one of the epilogues; those
+        of several matrices at once, which have none in networks, are left out."""
+        some = [t for t in _dealt(found, self.seed) if t.op in FUSED_OPS and t.sizes[0] == 1]
+        epilogues = cycle(self.epilogues)
+        return {replace(t, steps=next(epilogues)): found[t] for t in some}
+
     def _of(self, task: TensorTask, seed: int) -> Drawing:
         return Drawing(task, self.codegen, self.draws, seed)
 
 
+NETWORKS = (
+    "resnet18", "resnet50", "mobilenet-v1", "mobilenet-v2", "mobilenet-v3-small", "densenet121",
+    "efficientnet-b0", "inception-v3", "xception", "nasnet-mobile", "hrnet-w18", "convnext-tiny",
+    "unet", "bert-tiny", "bert-mini", "gpt2-small", "vit-tiny", "swin-tiny", "t5-small",
+    "conformer-s",
+)  # fmt: skip
+EPILOGUES = (
+    ("bias",), ("bias", "relu"), ("bias", "gelu_tanh"), ("bias", "add"), ("bias", "silu"),
+    ("bias", "add", "relu"), ("bias", "gelu"), ("relu",), ("bias", "elu"), ("add",),
+)  # fmt: skip
 PROGRAM_SETS: Mapping[str, ProgramSet] = MappingProxyType({
-    "programs-3": ProgramSet((
-        "resnet18", "resnet50", "mobilenet-v1", "mobilenet-v2", "mobilenet-v3-small",
-        "densenet121", "efficientnet-b0", "inception-v3", "xception", "nasnet-mobile", "hrnet-w18",
-        "convnext-tiny", "unet", "bert-tiny", "bert-mini", "gpt2-small", "vit-tiny", "swin-tiny",
-        "t5-small", "conformer-s",
-    )),
-})  # fmt: skip
+    "programs-3": ProgramSet(NETWORKS),
+    "programs-4": ProgramSet(
+        NETWORKS, heavy=60, others=140, heavy_drawings=4, epilogues=EPILOGUES, seed=4
+    ),
+})
 """Data sets that are measured on several processors; see docs/programs.md."""
 
 

@@ -33,6 +33,10 @@ and shift."""
 STEPS = ("add", "divide", "exp", "logistic", "maximum", "multiply", "power", "rsqrt", "subtract",
          "tanh", "erf")  # fmt: skip
 """Steps of an ``elementwise`` group, one after the other."""
+EPILOGUE = ("bias", "add", "relu", "gelu", "gelu_tanh", "elu", "silu")
+"""Steps that a compiler fuses behind one of `FUSED_OPS`: ``bias`` adds a number for each column or
+channel, ``add`` another array of the result's shape."""
+FUSED_OPS = ("conv2d", "depthwise_conv2d", "matmul")
 MAY_BE_ZERO = frozenset({"padding"})
 
 
@@ -54,7 +58,7 @@ class TensorTask:
     sizes: tuple[int, ...]
     """Sizes in the order of `SIZES`."""
     steps: tuple[str, ...] = ()
-    """Steps of an ``elementwise`` group."""
+    """Steps of an ``elementwise`` group, or of the epilogue of one of `FUSED_OPS`."""
 
     def __post_init__(self) -> None:
         if self.op not in SIZES:
@@ -65,11 +69,13 @@ class TensorTask:
         for name, size in zip(names, self.sizes, strict=True):
             if type(size) is not int or size < (name not in MAY_BE_ZERO):
                 raise TaskError(f"{self.op}: {name} must be a whole number >= 1, not {size!r}")
-        unknown = [step for step in self.steps if step not in STEPS]
+        fused = self.op in FUSED_OPS
+        steps = EPILOGUE if fused else STEPS
+        unknown = [step for step in self.steps if step not in steps]
         if unknown:
-            raise TaskError(f"unknown step {unknown[0]!r}{nearest(unknown[0], STEPS)}")
-        if bool(self.steps) != (self.op == "elementwise"):
-            raise TaskError("an elementwise group, and nothing else, has steps")
+            raise TaskError(f"{self.op}: unknown step {unknown[0]!r}{nearest(unknown[0], steps)}")
+        if not fused and bool(self.steps) != (self.op == "elementwise"):
+            raise TaskError(f"{self.op} has no steps; an elementwise group has some")
 
     @property
     def named(self) -> dict[str, int]:
@@ -84,7 +90,8 @@ class TensorTask:
 
     @property
     def flops(self) -> int:
-        """Floating-point operations, multiplications and additions apart."""
+        """Floating-point operations, multiplications and additions apart, those of an epilogue left
+        out."""
         size = self.named
         if self.op == "matmul":
             return 2 * prod(self.sizes)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
-from go_rl.costs.programs.workloads.task import TensorTask
+from go_rl.costs.programs.workloads.task import FUSED_OPS, TensorTask
 from go_rl.costs.timing.tvm_calls import import_tvm
 
 EPSILON = 1e-5
@@ -19,8 +21,47 @@ def task_module(task: TensorTask) -> Any:
         TaskError: a window is larger than its image.
     """
     tvm = import_tvm()
-    function = tvm.te.create_prim_func(list(_TENSORS[task.op](tvm, task)))
+    tensors = _TENSORS[task.op](tvm, task)
+    if task.op in FUSED_OPS:
+        tensors = _with_epilogue(tvm, task.steps, tensors)
+    function = tvm.te.create_prim_func(list(tensors))
     return tvm.IRModule({"main": function.with_attr("global_symbol", "main")})
+
+
+def _with_epilogue(tvm: Any, steps: Sequence[str], tensors: Sequence[Any]) -> tuple[Any, ...]:
+    """Return the operands and the result with these steps behind it."""
+    te, (*operands, result) = tvm.te, tensors
+    for number, step in enumerate(steps):
+        if step in ACTIVATIONS:
+            result = ACTIVATIONS[step](tvm.topi, result)
+            continue
+        shape = result.shape if step == "add" else result.shape[-1:]
+        other = te.placeholder(shape, "float32", f"operand{number}")
+        result = tvm.topi.add(result, other)
+        operands.append(other)
+    return (*operands, result)
+
+
+def _gelu(topi: Any, x: Any) -> Any:
+    return topi.multiply(topi.multiply(x, 0.5), topi.add(topi.erf(topi.multiply(x, 0.5**0.5)), 1.0))
+
+
+def _gelu_tanh(topi: Any, x: Any) -> Any:
+    cube = topi.multiply(topi.multiply(topi.multiply(x, x), x), 0.044715)
+    bent = topi.fast_tanh(topi.multiply(topi.add(x, cube), 0.7978846))
+    return topi.multiply(topi.multiply(x, 0.5), topi.add(bent, 1.0))
+
+
+def _elu(topi: Any, x: Any) -> Any:
+    below = topi.subtract(topi.fast_exp(x), 1.0)
+    return topi.add(topi.nn.relu(x), topi.minimum(below, 0.0))
+
+
+ACTIVATIONS: Mapping[str, Callable[[Any, Any], Any]] = MappingProxyType({
+    "relu": lambda topi, x: topi.nn.relu(x), "gelu": _gelu, "gelu_tanh": _gelu_tanh, "elu": _elu,
+    "silu": lambda topi, x: topi.multiply(x, topi.sigmoid(x)),
+})  # fmt: skip
+"""Steps of an epilogue that take no operand, as TVM's operators and their fast approximations."""
 
 
 def _conv2d(tvm: Any, task: TensorTask) -> tuple[Any, ...]:
