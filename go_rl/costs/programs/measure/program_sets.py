@@ -18,8 +18,8 @@ from types import MappingProxyType
 
 from go_rl.core.errors import nearest
 from go_rl.costs.programs.workloads import TaskError, TensorTask, network_tasks
-from go_rl.costs.programs.workloads.task import FUSED_OPS
 from go_rl.costs.programs.workloads.drawn_programs import Drawing
+from go_rl.costs.programs.workloads.task import FUSED_OPS
 from go_rl.graphs.zoo.index import zoo_graph
 
 HEAVY_OPS = FUSED_OPS
@@ -107,12 +107,14 @@ EPILOGUES = (
     ("bias",), ("bias", "relu"), ("bias", "gelu_tanh"), ("bias", "add"), ("bias", "silu"),
     ("bias", "add", "relu"), ("bias", "gelu"), ("relu",), ("bias", "elu"), ("add",),
 )  # fmt: skip
-PROGRAM_SETS: Mapping[str, ProgramSet] = MappingProxyType({
-    "programs-3": ProgramSet(NETWORKS),
-    "programs-4": ProgramSet(
-        NETWORKS, heavy=60, others=140, heavy_drawings=4, epilogues=EPILOGUES, seed=4
-    ),
-})
+PROGRAM_SETS: Mapping[str, ProgramSet] = MappingProxyType(
+    {
+        "programs-3": ProgramSet(NETWORKS),
+        "programs-4": ProgramSet(
+            NETWORKS, heavy=60, others=140, heavy_drawings=4, epilogues=EPILOGUES, seed=4
+        ),
+    }
+)
 """Data sets that are measured on several processors; see docs/programs.md."""
 
 
