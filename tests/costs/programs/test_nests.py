@@ -144,7 +144,8 @@ def test_flop_by_hand():
 
 
 def test_json_brings_a_task_back():
-    for task in (CONVOLUTION, TensorTask("elementwise", (10,), ("add",))):
+    fused = replace(CONVOLUTION, steps=("bias", "relu"))
+    for task in (CONVOLUTION, fused, TensorTask("elementwise", (10,), ("add",))):
         assert TensorTask.from_json(task.to_json()) == task
     assert CONVOLUTION.workload != TensorTask("matmul", (1, 2, 3, 4)).workload
 
@@ -157,6 +158,11 @@ def test_json_brings_a_task_back():
         (lambda: TensorTask("softmax", (3, -1)), "columns must be a whole number"),
         (lambda: TensorTask("elementwise", (3,)), "has steps"),
         (lambda: TensorTask("elementwise", (3,), ("sinh",)), "unknown step"),
+        (
+            lambda: TensorTask("softmax", (3, 4), ("bias",)),
+            "an elementwise group, and nothing else but .* has steps",
+        ),
+        (lambda: replace(CONVOLUTION, steps=("biased",)), "conv2d: unknown step.*'bias'"),
         (lambda: TensorTask("max_pool", (1, 2, 2, 1, 3, 3, 1, 0)).flops, "larger than the image"),
         (lambda: TensorTask.from_json("{}"), "not a task"),
     ],

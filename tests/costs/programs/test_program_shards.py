@@ -150,3 +150,11 @@ def test_a_data_set_asks_for_what_it_says():
     assert {each.task for each in drawings[:8]} == set(heavy | others)  # breadth first
     for task, many in ((next(iter(heavy)), 4), (next(iter(others)), 2)):
         assert sorted(each.seed for each in drawings if each.task == task) == list(range(many))
+
+
+def test_a_data_set_of_epilogues_has_products_and_convolutions_alone():
+    asked = ProgramSet(("resnet18", "bert-tiny"), others=8, epilogues=(("bias",), ("add", "relu")))
+    heavy, others = asked.tasks()
+    assert {task.op for task in heavy | others} <= {"conv2d", "depthwise_conv2d", "matmul"}
+    assert {task.steps for task in heavy | others} == set(asked.epilogues)
+    assert all(task.sizes[0] == 1 for task in heavy | others)

@@ -1,4 +1,6 @@
-"""Random split schedules: what they compute, and how many there are. They need TVM."""
+"""What drawn programs compute: split schedules, and epilogues. They need TVM."""
+
+from math import erf
 
 import numpy as np
 import pytest
@@ -43,3 +45,31 @@ def test_every_schedule_computes_what_the_task_says(task):
     expected = computed(task_module(task), arrays)
     for each in drawn:
         np.testing.assert_allclose(computed(each.sch.mod, arrays), expected, rtol=1e-5)
+
+
+EPILOGUES = {
+    ("bias", "relu"): lambda x: np.maximum(x, 0),
+    ("bias", "gelu"): lambda x: 0.5 * x * (1 + np.vectorize(erf)(x / 2**0.5)),
+    ("bias", "gelu_tanh"): lambda x: (
+        0.5 * x * (1 + np.tanh((2 / np.pi) ** 0.5 * (x + 0.044715 * x**3)))
+    ),
+    ("bias", "elu"): lambda x: np.where(x > 0, x, np.expm1(x)),
+    ("bias", "silu"): lambda x: x / (1 + np.exp(-x)),
+}
+
+
+@pytest.mark.parametrize("steps", EPILOGUES, ids="+".join)
+def test_an_epilogue_is_computed_behind_its_product(steps):
+    rng = np.random.default_rng(0)
+    left, right, bias = (rng.normal(size=size).astype(np.float32) for size in ((4, 8), (8, 6), 6))
+    task = TensorTask("matmul", (1, 4, 6, 8), steps)
+    found = computed(task_module(task), [left, right, bias, np.zeros((4, 6), np.float32)])
+    np.testing.assert_allclose(found, EPILOGUES[steps](left @ right + bias), rtol=1e-4, atol=1e-5)
+
+
+def test_an_epilogue_may_add_an_array():
+    rng = np.random.default_rng(0)
+    left, right, other = (rng.random(size, np.float32) for size in ((4, 8), (8, 6), (4, 6)))
+    module = task_module(TensorTask("matmul", (1, 4, 6, 8), ("add",)))
+    found = computed(module, [left, right, other, np.zeros((4, 6), np.float32)])
+    np.testing.assert_allclose(found, left @ right + other, rtol=1e-5)

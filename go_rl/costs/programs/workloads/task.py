@@ -70,12 +70,14 @@ class TensorTask:
             if type(size) is not int or size < (name not in MAY_BE_ZERO):
                 raise TaskError(f"{self.op}: {name} must be a whole number >= 1, not {size!r}")
         fused = self.op in FUSED_OPS
+        if not fused and bool(self.steps) != (self.op == "elementwise"):
+            raise TaskError(
+                f"an elementwise group, and nothing else but {', '.join(FUSED_OPS)}, has steps"
+            )
         steps = EPILOGUE if fused else STEPS
         unknown = [step for step in self.steps if step not in steps]
         if unknown:
             raise TaskError(f"{self.op}: unknown step {unknown[0]!r}{nearest(unknown[0], steps)}")
-        if not fused and bool(self.steps) != (self.op == "elementwise"):
-            raise TaskError(f"{self.op} has no steps; an elementwise group has some")
 
     @property
     def named(self) -> dict[str, int]:
