@@ -163,8 +163,3 @@ def test_it_plans_and_learns():
     plan, after = learner.learn(problem, budget, 0)
     assert plan.evaluation.status.ok
     assert not equal(after.params, lively_agent().params)
-
-
-def test_an_unknown_solver_mode_is_named():
-    with pytest.raises(PolicyError, match=r"solver must be one of .*sample-nodes"):
-        PolicySearch(solver="sample-node")
