@@ -141,20 +141,20 @@ def test_what_cannot_be_cut_is_refused(function, options, message):
 
 
 @pytest.mark.parametrize(
-    ("device", "replicas", "message"),
+    ("device", "message"),
     [
-        ([0, 0], None, "device has 2 entries"),
-        ([0, 0, -1], None, "is on device -1"),
-        ([0, 0, 1, 0], None, "devices .* need each other's results"),
+        ([0, 0], "device has 2 entries"),
+        ([0, 0, -1], "is on device -1"),
+        ([0, 0, 1, 0], "devices .* need each other's results"),
     ],
 )
-def test_a_plan_that_does_not_fit_is_refused(device, replicas, message):
+def test_a_plan_that_does_not_fit_is_refused(device, message):
     def function(x):
         return jnp.cos(jnp.sin(jnp.exp(x))) if len(device) > 3 else jnp.sin(jnp.exp(x))
 
     program = jax_program(function, (floats(3),))
     with pytest.raises(PlanError, match=message):
-        program.stages(np.array(device, np.int16), replicas)
+        program.stages(np.array(device, np.int16))
 
 
 def test_other_arguments_than_traced_are_refused():

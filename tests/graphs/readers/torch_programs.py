@@ -155,10 +155,6 @@ class Program:
         documents = Pt2Documents(self.document(), ({"config": self.stored},))
         return read_documents(documents, "net", "net.pt2", ModelOptions(**options))
 
-    def save(self, path: Path) -> Path:
-        """Write an archive without weights."""
-        return write_archive(path, self.document(), {"config": self.stored})
-
 
 def write_archive(path: Path, program: Any, stored: Any = None) -> Path:
     """Write an archive of documents, or of texts in their place."""
@@ -178,9 +174,7 @@ def last_result(graph: dict[str, Any]) -> str:
     return graph["nodes"][-1]["outputs"][0]["as_tensor"]["name"]
 
 
-def graph_of(nested: Program, *inputs: str) -> dict[str, Any]:
-    """A graph as an argument of the operator that holds it; inputs in another order, or fewer."""
+def graph_of(nested: Program) -> dict[str, Any]:
+    """A graph as an argument of the operator that holds it."""
     graph = {**nested.graph, "outputs": [value(last_result(nested.graph))]}
-    if inputs:
-        graph["inputs"] = [value(i) for i in inputs]
     return {"as_graph": {"name": "body", "graph": graph}}

@@ -130,11 +130,18 @@ def test_overrides_go_before_shares_and_the_first_that_matches_counts(problem):
         ("-ot nothing=CUDA0", "-ot 'nothing=CUDA0' matches no tensor, such as 'blk.0.attn_norm"),
         ("-ot '[=CUDA0'", "is no regular expression"),
         ("-ot output=CUDA9", "device is 9; devices of 'ring4' are 0..3"),
+        ([["layers.7"]], "'layers.7' is no module of 'tiny'"),
+        ([["layers.0"], ["layers.0"]], "lists module 'layers.0' twice"),
+        ([["norm"]] * 5, "has 5 parts, which is no multiple of the 4 devices"),
+        ({"layers.8": "END"}, "'layers.8' is no module of 'tiny'"),
+        ({"layers.0": "END", "layers.1": "BEGINNING"}, "'layers.1': splits twice at one place"),
+        ({f"layers.{i}": "BEGINNING" for i in range(4)}, "makes 5 stages, and 'ring4' has 4"),
     ],
 )
-def test_a_string_that_does_not_fit_is_refused(text, words, problem):
+def test_stages_that_do_not_fit_are_refused(text, words, problem):
+    """Of layers in the strings of tools, and of modules in JSON."""
     with pytest.raises(SplitError, match=re.escape(words)):
-        split_of(problem, text)
+        split_of(problem, text if isinstance(text, str) else json.dumps(text))
 
 
 PARTS = [["tok_embeddings", "layers.0"], ["layers.1", "layers.2"], ["layers.3", "norm", "output"]]
@@ -169,19 +176,3 @@ def test_parts_of_torchtitan_in_json_and_toml(text, problem):
 )
 def test_split_points_of_torch(document, found, problem):
     assert devices(json.dumps(document), problem) == ("torch", found)
-
-
-@pytest.mark.parametrize(
-    ("document", "words"),
-    [
-        ([["layers.7"]], "'layers.7' is no module of 'tiny'"),
-        ([["layers.0"], ["layers.0"]], "lists module 'layers.0' twice"),
-        ([["norm"]] * 5, "has 5 parts, which is no multiple of the 4 devices"),
-        ({"layers.8": "END"}, "'layers.8' is no module of 'tiny'"),
-        ({"layers.0": "END", "layers.1": "BEGINNING"}, "'layers.1': splits twice at one place"),
-        ({f"layers.{i}": "BEGINNING" for i in range(4)}, "makes 5 stages, and 'ring4' has 4"),
-    ],
-)
-def test_modules_that_do_not_fit_are_refused(document, words, problem):
-    with pytest.raises(SplitError, match=re.escape(words)):
-        split_of(problem, json.dumps(document))
