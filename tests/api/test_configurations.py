@@ -9,6 +9,7 @@ from go_rl.api.options import FineTuneOptions, OptimizeOptions
 from go_rl.api.this_device import CalibrateConfig
 from go_rl.api.training.predictors import TrainFlagsConfig, TrainKernelsConfig
 from go_rl.api.training.programs import TrainProgramsConfig
+from go_rl.compare.benchmark.config import EvaluateConfig
 from go_rl.core import (
     Budget,
     ExecutionError,
@@ -195,6 +196,8 @@ WRONG = {
     PolicyError: [
         *((make, {"control": "untraind"}, "did you mean 'untrained'")
           for make in (PolicySearch, FineTuned)),
+        (EvaluateConfig, {"graphs": ("a",), "hardware": ("b",), "control": "blnd"},
+         "did you mean 'blind'"),
         (PolicySearch, {"solver": "sample-node"}, "solver must be one of sample, fix"),
         (RingPolicyConfig, {"hidden": 0}, "policy: hidden must be a whole number >= 1, not 0"),
         (RingPolicyConfig, {"hidden": 10, "heads": 4},

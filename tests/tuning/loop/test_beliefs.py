@@ -12,7 +12,6 @@ from go_rl.tuning.loop.belief.curve_belief import (
 )
 from go_rl.tuning.loop.belief.curve_families import FAMILIES
 from go_rl.tuning.loop.belief.curve_library import CurveLibrary
-from go_rl.tuning.loop.belief.registry import belief_of
 from go_rl.tuning.loop.belief.transfer_belief import TransferBelief, context, kernel_weights
 
 PEAK = 1e11
@@ -106,5 +105,3 @@ def test_curves_that_teach_nothing_are_refused():
         CurveLibrary((np.array([0.2, 0.1], np.float32),), ("a",))
     with pytest.raises(TuningError, match="longer than"):
         TransferBelief(CurveLibrary((np.array([0.2], np.float32),), ("a",)))
-    with pytest.raises(TuningError, match="unknown belief 'transfr'; did you mean 'transfer'"):
-        belief_of("transfr")
