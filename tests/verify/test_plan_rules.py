@@ -170,35 +170,25 @@ LATENCY_CASES = [
 ]  # fmt: skip
 
 
-def _violations(case, hardware, **fields):
-    settings = {**fields, **case.fields}
-    problem = build_problem(
-        case.nodes, case.edges, hardware, case.rules, per_node=case.per_node, **settings
-    )
-    return legal(problem, np.array(case.device, np.int16), case.replicas)
+CASES = {
+    Objective.RING: RING_CASES,
+    Objective.MAX_LOAD: BOX_CASES,
+    Objective.LATENCY: LATENCY_CASES,
+}
 
 
-def _assert_as_expected(case, found):
+@pytest.mark.parametrize(
+    ("objective", "case"),
+    [pytest.param(each, c, id=f"{each}: {c.what}") for each, cases in CASES.items() for c in cases],
+)
+def test_rules(objective, case):
+    hardware = ring_of(case.chips) if objective is Objective.RING else boxes(2, 1)
+    fields = {"objective": objective, "per_node": case.per_node, **case.fields}
+    problem = build_problem(case.nodes, case.edges, hardware, case.rules, **fields)
+    found = legal(problem, np.array(case.device, np.int16), case.replicas)
     assert [v.rule for v in found] == ([] if case.rule is None else [case.rule])
     for word in case.words:
         assert word in found[0].message
-
-
-@pytest.mark.parametrize("case", RING_CASES, ids=lambda c: c.what)
-def test_ring_rules(case):
-    _assert_as_expected(case, _violations(case, ring_of(case.chips)))
-
-
-@pytest.mark.parametrize("case", BOX_CASES, ids=lambda c: c.what)
-def test_max_load_rules(case):
-    found = _violations(case, boxes(2, 1), objective=Objective.MAX_LOAD)
-    _assert_as_expected(case, found)
-
-
-@pytest.mark.parametrize("case", LATENCY_CASES, ids=lambda c: c.what)
-def test_latency_rules(case):
-    found = _violations(case, boxes(2, 1), objective=Objective.LATENCY)
-    _assert_as_expected(case, found)
 
 
 def test_every_rule_is_broken_by_some_case():
