@@ -33,10 +33,8 @@ EVEN = Analytical({"tile": Efficiency(1.0, 1.0, 1.0, 1.0, 1.0, 1.0)})
 TILE = Device("tile", 1.0, 1e9, 1.0, launch_seconds=0.5)
 
 
-def boxes(
-    devices: int = 1, *, device: Device = TILE, element_bytes: float | None = None
-) -> Hardware:
-    return Hardware("boxes", (device,) * devices, Links(Topology.FULL, 1.0), element_bytes)
+def boxes(devices: int = 1) -> Hardware:
+    return Hardware("boxes", (TILE,) * devices, Links(Topology.FULL, 1.0))
 
 
 def graph(kinds, edges, accessed, flops=None, **columns) -> OpGraph:

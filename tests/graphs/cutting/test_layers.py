@@ -151,13 +151,11 @@ def cut(graph: OpGraph, leader: list[int]) -> KernelSet:
     return cut_kernels(graph, np.array(leader))[0]
 
 
-def chain_of_kernels(
-    *shapes: tuple[int, ...], names: str = "abcdef", minor: float = 0.0
-) -> OpGraph:
+def chain_of_kernels(*shapes: tuple[int, ...], minor: float = 0.0) -> OpGraph:
     """An input and elementwise operators behind it; the last is the result."""
     sizes = [float(4 * np.prod(shape)) for shape in shapes]
     nodes = (
-        Node(names[i], "add" if i else "input", OpKind.ELEMENTWISE if i else OpKind.INPUT,
+        Node("abcdef"[i], "add" if i else "input", OpKind.ELEMENTWISE if i else OpKind.INPUT,
              flops=float(bool(i)), output_bytes=sizes[i], output_itemsize=4.0, output_shape=shape,
              is_output=i == len(shapes) - 1, geometry=Geometry(minor=minor))
         for i, shape in enumerate(shapes)

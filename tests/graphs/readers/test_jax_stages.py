@@ -1,7 +1,7 @@
 """Stages of a plan compute, one after the other, what the function computes."""
 
 import functools
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import jax
@@ -21,14 +21,9 @@ TABLE = np.arange(12.0, dtype=np.float32).reshape(3, 4)
 PARAMS = {"kernel": floats(4, 6), "bias": floats(6)}
 
 
-def run_stages(
-    program: JaxProgram,
-    stages: Sequence[JaxStage],
-    args: Sequence[Any],
-    kwargs: Mapping[str, Any] | None = None,
-) -> Any:
-    """Return ``function(*args, **kwargs)``, computed stage by stage on this machine."""
-    values = program.inputs(args, kwargs)
+def run_stages(program: JaxProgram, stages: Sequence[JaxStage], args: Sequence[Any]) -> Any:
+    """Return ``function(*args)``, computed stage by stage on this machine."""
+    values = program.inputs(args)
     for stage in stages:
         weights = tuple(values[n] for n in stage.weights)
         made = jax.jit(stage.function)(weights, tuple(values[n] for n in stage.inputs))
