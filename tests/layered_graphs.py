@@ -1,6 +1,7 @@
 """A tiny transformer by its configuration, and a small ONNX model in layers."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,8 +11,10 @@ from onnx import TensorProto, helper, numpy_helper
 
 from go_rl.api.options import JudgeOptions, options_from
 from go_rl.api.problem import problem_for
-from go_rl.core import OpGraph, Problem
+from go_rl.core import Hardware, OpGraph, Problem, load_hardware
 from go_rl.graphs.readers import load
+from go_rl.plans.splits import read_split
+from go_rl.plans.splits.split import Split
 
 CONFIG = {
     "model_type": "llama", "hidden_size": 64, "num_hidden_layers": 4, "num_attention_heads": 4,
@@ -36,6 +39,24 @@ def llama(folder: Path, layers: int = 4, **fields: Any) -> OpGraph:
 def posed(graph: OpGraph, hardware: str, objective: str = "ring", memory: bool = False) -> Problem:
     given = {"hardware": hardware, "objective": objective, "memory": memory, "cost": "analytical"}
     return problem_for(graph, options_from(JudgeOptions, given, "posed"))
+
+
+def small_ring(memory_bytes: float) -> Hardware:
+    """A ring of four chips with so much memory each."""
+    ring = load_hardware("ring4")
+    return replace(
+        ring, devices=tuple(replace(chip, memory_bytes=memory_bytes) for chip in ring.devices)
+    )
+
+
+def split_of(problem: Problem, source: str | Path, notation: str | None = None) -> Split:
+    return read_split(source, problem.graph, problem.hardware, notation)
+
+
+def devices_of(problem: Problem, source: str | Path, notation: str | None = None) -> dict[Any, int]:
+    """The device of each node, by its name."""
+    split = split_of(problem, source, notation)
+    return dict(zip(problem.graph.names, split.device.tolist(), strict=True))
 
 
 def onnx_file(folder: Path, layers: int = 4, name: str = "tower.onnx") -> Path:

@@ -27,3 +27,10 @@ def row_of(nodes: Iterable[Node], num_bytes: float, name: str = "chain") -> OpGr
     """Each node reads the one before it, by an edge of so many bytes."""
     listed = list(nodes)
     return graph_of(listed, [(u, v, num_bytes) for u, v in pairwise(range(len(listed)))], name)
+
+
+def edges_of(graph: OpGraph) -> dict[tuple[Any, Any], tuple[float, int]]:
+    """Bytes, and the number of the result, by the names of sender and receiver."""
+    columns = (graph.senders, graph.receivers, graph.edge_bytes, graph.edge_output)
+    rows = zip(*(column.tolist() for column in columns), strict=True)
+    return {(graph.names[u], graph.names[v]): (size, output) for u, v, size, output in rows}

@@ -1,10 +1,9 @@
 """Small problems written by hand, for the tests of the nouns and of the checker."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-import pytest
 from reference.problem_with import problem_with
 from tied_weights import tied
 
@@ -107,23 +106,3 @@ def _evaluation(
         name: np.array(numbers, np.float64) for name, numbers in found if numbers is not None
     }
     return Evaluation(Status.OK, value, **{"peak_bytes": figures["weight_bytes"], **figures})
-
-
-@pytest.fixture(scope="session")
-def problem_of() -> Callable[..., Problem]:
-    return build_problem
-
-
-@pytest.fixture(scope="session")
-def plan_of() -> Callable[..., Plan]:
-    return build_plan
-
-
-@pytest.fixture(scope="session")
-def small_ring() -> Callable[..., Hardware]:
-    return ring_of
-
-
-@pytest.fixture(scope="session")
-def small_boxes() -> Callable[..., Hardware]:
-    return boxes

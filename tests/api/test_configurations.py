@@ -9,6 +9,7 @@ from go_rl.api.options import FineTuneOptions, OptimizeOptions
 from go_rl.api.this_device import CalibrateConfig
 from go_rl.api.training.predictors import TrainFlagsConfig, TrainKernelsConfig
 from go_rl.api.training.programs import TrainProgramsConfig
+from go_rl.compare.benchmark.config import EvaluateConfig
 from go_rl.core import (
     Budget,
     ExecutionError,
@@ -46,7 +47,9 @@ from go_rl.policy.learn.config import (
     PPOConfig,
     RingTrainConfig,
 )
+from go_rl.policy.learn.fine_tune import FineTuned
 from go_rl.policy.learn.processes.config import ProcessConfig
+from go_rl.policy.policy_search import PolicySearch
 from go_rl.tuning.config import TuneConfig, TuneProgramsConfig, TuningError
 from go_rl.tuning.loop.belief.curve_belief import CurveBelief
 from go_rl.tuning.loop.slots import SlotConfig
@@ -128,7 +131,15 @@ WRONG = {
         (NodesTrainConfig, {"validation_hardware": ()}, "validation_hardware needs at"),
         (DispatchTrainConfig, {"decide": ((),)}, "name some of placement"),
         (DispatchTrainConfig, {"decide": (("fussion",),)}, "did you mean 'fusion'"),
-        (OrdersTrainConfig, {"generated": 0, "zoo": False}, "leave nothing to learn"),
+        (NodesTrainConfig, {"generated": 0, "traced": "graphs"},
+         "traced is the folder of generated graphs; give"),
+        (NodesTrainConfig, {"generated": -1}, "generated must be >= 0, not -1"),
+        *((NodesTrainConfig, {"generated": 3, name: value}, f"{name} has no meaning beside gener")
+          for name, value in (("further_share", 0.5), ("further", ()), ("graphs", ("/a.npz",)),
+                              ("validation", "validation"))),
+        *((make, {"generated": 0, "zoo": False}, "leave nothing to learn")
+          for make in (OrdersTrainConfig, DispatchTrainConfig)),
+        (DispatchTrainConfig, {"best_of": (1, 99)}, "more samples than the policy has prototypes"),
         (TuneConfig, {"core": -1}, "core"), (TuneConfig, {"timeout": 0.0}, "timeout"),
     ],
     TuningError: [
@@ -166,6 +177,7 @@ WRONG = {
         (OnlineScorerConfig, {"refit_every": 1}, "refit_every"),
     ],
     SearchError: [
+        (FineTuned, {"samples": 0}, "samples must be >= 1, not 0"),
         (Budget, {}, "needs samples, seconds or both"),
         (Budget, {"samples": 0}, "samples must be >= 1, not 0"),
         (Budget, {"seconds": 0.0}, "seconds must be > 0"),
@@ -182,6 +194,11 @@ WRONG = {
         (HDPConfig, {"baseline_decay": 1.5}, "baseline_decay must be at most 1"),
     ],
     PolicyError: [
+        *((make, {"control": "untraind"}, "did you mean 'untrained'")
+          for make in (PolicySearch, FineTuned)),
+        (EvaluateConfig, {"graphs": ("a",), "hardware": ("b",), "control": "blnd"},
+         "did you mean 'blind'"),
+        (PolicySearch, {"solver": "sample-node"}, "solver must be one of sample, fix"),
         (RingPolicyConfig, {"hidden": 0}, "policy: hidden must be a whole number >= 1, not 0"),
         (RingPolicyConfig, {"hidden": 10, "heads": 4},
          "policy: hidden 10 must be a multiple of heads 4"),

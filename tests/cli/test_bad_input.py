@@ -35,12 +35,12 @@ REFUSED = [
     ("measure kernels file", "DIR names a folder"),
     ("measure kernels new --models bert-tinny", "did you mean 'bert-tiny'?"),
     *((f"{words} --cost lerned", "lerned'; did you mean 'learned'?") for words in (
-        "optimize zoo:bert-base", "finetune zoo:bert-base", "evaluate zoo:bert-base",
+        "finetune zoo:bert-base", "evaluate zoo:bert-base",
         "train policy run", "train policy run --network dispatch")),
     # The cost reaches every command: the chain is a profile, which this model cannot price.
     *((f"{words} --cost analytical", "no FLOP, which the analytical model needs; use --cost prof")
       for words in (
-        "optimize chain.json --objective ring", "optimize chain.json --objective makespan",
+        "optimize chain.json --objective makespan",
         "optimize chain.json", "finetune chain.json --objective ring",
         "finetune chain.json --objective makespan")),
     *((words, "file is not a folder") for words in (
@@ -71,7 +71,6 @@ REFUSED = [
     (f"{FINETUNE} ring --control blnd", "blind"),
     (f"{MAKESPAN} --colocate gradient", "did you mean 'gradients'"),
     (f"{MAKESPAN} --decide ,", "name some of placement"),
-    (f"{MAKESPAN} --hardware ring4 --objective makespan", "needs fully connected devices"),
     (f"{MAKESPAN} --method linear-dp", "cannot work on objective makespan"),
     (f"{MAKESPAN} --weights graph-9.9 --method policy", "no policy weights 'graph-9.9'"),
     (f"{RING} --method annealing --control blind", "'annealing' has none; use it with auto, all"),
@@ -81,10 +80,8 @@ REFUSED = [
     ("train polcy r", "did you mean 'policy'?"),
     ("hardware lst", "go-rl hardware takes list, show, new or this, not 'lst'; did you mean 'li"),
     ("zoo", "go-rl zoo takes list, show, generate, best or best submit, not ''"),
-    ("", "name a command: optimize, finetune, "),
     ("optimize m.onnx --hardwar ring4", "no option --hardwar; did you mean '--hardware'?"),
     ("optimize m.onnx --objective rng", "no choice 'rng'; did you mean 'ring'?"),
-    ("optimize m.onnx --samples many", "--samples: must be a whole number, not 'many'"),
     ("optimize m.onnx --seconds x", "--seconds: must be a number, not 'x'"),
     ("optimize m.onnx n.onnx", "one argument too many: 'n.onnx'"),
     ("optimize m.onnx --seed", "--seed needs a value"),
@@ -92,7 +89,6 @@ REFUSED = [
     ("train policy --validation-hardware p100x2", "missing: DIR (go-rl train policy --help)"),
     ("train policy r --network dispach", "did you mean 'dispatch'?"),
     ("train policy r --network dispatch --rules strict", "no option --rules"),
-    ("hardware show rnig4", "unknown hardware 'rnig4'"),
     ("hardware new mine.json", "questions are asked on a terminal only"),
     ("hardware new mine.json --devices a100x3 --links torus --shape 2 2", "there are 3; make the"),
     ("hardware new mine.json --kind npu", "--kind npu needs --tflops, --memory-gb, --memory-gb-p"),
@@ -227,14 +223,14 @@ def test_names_of_files_reach_the_terminal_escaped_and_short(command, tmp_path):
     lines = found.out.splitlines()
     assert max(len(line) for line in lines if not line.startswith("next: ")) <= 160
     path.write_bytes(b'{"nodes": [], "' + b"x" * 2_000_000 + b'": ["\x1b[2J"]}')
-    found = command("optimize", path, "--hardware", "x" * 2_000_000)
-    assert (found.code, found.out, found.err.count("\n")) == (2, "", 1)
-    assert "\x1b" not in found.err
-    assert len(found.err) < 2100
-    found = command("records", "list", "y" * 3000 + "\x1b")
-    assert (found.code, found.out, found.err.count("\n")) == (2, "", 1)
-    assert "\x1b" not in found.err
-    assert len(found.err) < 2100
+    for words in (
+        ("optimize", path, "--hardware", "x" * 2_000_000),
+        ("records", "list", "y" * 3000 + "\x1b"),
+    ):
+        found = command(*words)
+        assert (found.code, found.out, found.err.count("\n")) == (2, "", 1)
+        assert "\x1b" not in found.err
+        assert len(found.err) < 2100
 
 
 OURS = {

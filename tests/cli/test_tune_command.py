@@ -1,9 +1,7 @@
 """``go-rl tune kernels`` on a real worker, and what both kinds of tuning need."""
 
 import json
-import sqlite3
 import sys
-from contextlib import closing
 
 import pytest
 from tuning.through_tvm.onnx_networks import saved, two_layers
@@ -62,17 +60,3 @@ def test_without_tvm_the_command_that_installs_it_is_told(refused, tmp_path, mon
     saved(two_layers(), tmp_path / "mlp.onnx")
     said = "pip install 'go_rl[tvm]'"
     refused("tune", "programs", "mlp.onnx", "--dim", "batch=1", said=said)
-
-
-def test_a_store_of_a_newer_version_is_refused_and_kept(refused, tmp_path):
-    pytest.importorskip("tvm", reason="TVM is an optional extra: pip install 'go_rl[tvm]'")
-    saved(two_layers(), tmp_path / "mlp.onnx")
-    store = tmp_path / "newer.sqlite"
-    with closing(sqlite3.connect(store)) as connection, connection:
-        connection.execute("CREATE TABLE go_rl_records_version (version INTEGER)")
-        connection.execute("INSERT INTO go_rl_records_version VALUES (9)")
-    before = store.read_bytes()
-    words = ("mlp.onnx", "--dim", "batch=64", "--scheduler", "ansor", "--tuner", "random")
-    said = "newer.sqlite: its records are of version 9"
-    refused("tune", "programs", *words, "--records", str(store), said=said)
-    assert store.read_bytes() == before

@@ -16,7 +16,7 @@ from go_rl.compare.controls.control_table import (
     control_rows,
     evaluate_controls,
 )
-from go_rl.core import GoRLError, PolicyError, ProblemError, SearchError
+from go_rl.core import GoRLError, ProblemError, SearchError
 from go_rl.policy.weights import Weights, save_weights
 
 BLIND = "policy (blind)"
@@ -126,8 +126,3 @@ BAD: dict[str, tuple[dict[str, object], type[GoRLError], str]] = {
 def test_bad_input_is_one_clear_error(config, tmp_path, changes, error, message):
     with pytest.raises(error, match=message):
         evaluate_one(replace(config, **changes), tmp_path)
-
-
-def test_an_unknown_arm_is_refused(config, unchecked_types):
-    with pytest.raises(PolicyError, match="did you mean 'blind'"):
-        replace(config, control="blnd", controls=False)

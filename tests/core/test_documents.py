@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from small_problems import build_plan, build_problem, ring_of
 
 from go_rl.core import RULE_SETS, Hardware, Topology, load_hardware
 from go_rl.verify.rules import FORM_RULES, RULES, legal
@@ -32,8 +33,8 @@ def test_the_package_example_is_a_package():
     assert (example.num_devices, example.links.topology) == (8, Topology.RING)
 
 
-def test_every_field_of_a_plan_is_documented(problem_of, small_ring, plan_of):
-    plan = plan_of(problem_of("ab", [], small_ring(2)), [0, 1])
+def test_every_field_of_a_plan_is_documented():
+    plan = build_plan(build_problem("ab", [], ring_of(2)), [0, 1])
     listed = rows("plan.md")
     document = plan.to_json()
     for name in [*document, *document["evaluation"]]:
@@ -66,13 +67,11 @@ def test_every_rule_is_documented():
         ("relay", [1, 0, 2], {}, False, "a (chip 1) -> b (chip 0) goes back"),
     ],
 )
-def test_the_outside_checker_agrees(
-    rules, device, replicas, all_chips, said, tmp_path, problem_of, small_ring, plan_of
-):
+def test_the_outside_checker_agrees(rules, device, replicas, all_chips, said, tmp_path):
     edges = [("a", "b"), ("b", "c"), ("a", "c")]
     seconds = {"seconds": {"a": 1e-4}}
-    problem = problem_of("abc", edges, small_ring(3), rules, seconds, all_chips=all_chips)
-    plan_of(problem, device, replicas).save(tmp_path / "plan.json")
+    problem = build_problem("abc", edges, ring_of(3), rules, seconds, all_chips=all_chips)
+    build_plan(problem, device, replicas).save(tmp_path / "plan.json")
     graph = {"edges": [{"source": u, "target": v} for u, v in edges]}
     (tmp_path / "graph.json").write_text(json.dumps(graph))
     (tmp_path / "checker.py").write_text(block("plan.md", "python"))

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from small_problems import build_problem, ring_of
 
 from go_rl.core import (
     RULE_SETS,
@@ -41,8 +42,8 @@ def test_rule_sets_by_name():
         ({"fixed": {1: 3}}, "node 'b' is fixed to chip 3; chips are 0..2"),
     ],
 )
-def test_what_does_not_fit_is_refused(fields, words, problem_of, small_ring):
-    problem = problem_of("abc", [], small_ring(3))
+def test_what_does_not_fit_is_refused(fields, words):
+    problem = build_problem("abc", [], ring_of(3))
     with pytest.raises(ProblemError) as error:
         replace(problem, **fields)
     assert words in str(error.value)

@@ -1,11 +1,11 @@
 """Kinds of files that users hand to go_rl: seeds, their mutants, and what reads them."""
 
-import functools
 import json
 import tempfile
 import zlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -57,28 +57,31 @@ class Kind:
     """What a user's command does with the file; raises a `GoRLError` or returns."""
 
 
-@functools.cache
+@cache
 def _onnx_seeds() -> tuple[Any, ...]:
     return tuple(make() for make in MODELS)
 
 
-def _read_model(path: Path) -> Any:
+def _read_model(path: Path, **settings: Any) -> Any:
     from go_rl.graphs.readers import load
 
-    return load(path)
+    return load(path, **settings)
 
 
-def _read_onnx(path: Path) -> Any:
-    """With the sizes that the seeds need, and without them where the model has no such name."""
-    from go_rl.core import GoRLError
-    from go_rl.graphs.readers import load
+def _sized(dims: Mapping[str, int], *refusals: str, **settings: Any) -> Callable[[Path], Any]:
+    """Read with the sizes that seeds need, and without them where a model has no such name."""
 
-    try:
-        return load(path, DIMS)
-    except GoRLError as error:
-        if "no dimension" not in str(error) and "no symbolic dimensions" not in str(error):
-            raise
-        return load(path, unknown="bytes")
+    def read(path: Path) -> Any:
+        from go_rl.core import GoRLError
+
+        try:
+            return _read_model(path, dims=dims, **settings)
+        except GoRLError as error:
+            if not any(words in str(error) for words in refusals):
+                raise
+            return _read_model(path, unknown="bytes", **settings)
+
+    return read
 
 
 def _text(*files: str) -> Callable[[Rng], bytes]:
@@ -100,7 +103,7 @@ def _profile() -> dict[str, Any]:
     return {**limits, "nodes": nodes, "edges": edges}
 
 
-@functools.cache
+@cache
 def _tflite() -> bytes:
     """A convolution, a weight of half precision, a product and a custom operator."""
     tensors = {
@@ -116,12 +119,6 @@ def _tflite() -> bytes:
         ("OwnOperator", ["y"], ["z"], {}),
     ]  # fmt: skip
     return tflite(tensors, operators, ["x"], ["z"])
-
-
-def _read_lite(path: Path) -> Any:
-    from go_rl.graphs.readers import load
-
-    return load(path, unknown="bytes")
 
 
 def _piper() -> dict[str, Any]:
@@ -147,7 +144,7 @@ def _read_hardware(path: Path) -> Any:
     return load_hardware(path)
 
 
-@functools.cache
+@cache
 def _graph() -> Any:
     """The graph of every archive and plan: small, with all that a graph may have."""
     from go_rl.core import Geometry, OpKind
@@ -169,7 +166,7 @@ def _graph() -> Any:
     return builder.build()
 
 
-@functools.cache
+@cache
 def _archive() -> bytes:
     from go_rl.graphs.readers import save_graph
 
@@ -209,7 +206,7 @@ def _read_plan(path: Path) -> Any:
     return check(path, _graph())
 
 
-@functools.cache
+@cache
 def _weights() -> bytes:
     from go_rl.policy.agent import new_agent
     from go_rl.policy.config import RingPolicyConfig
@@ -237,19 +234,6 @@ def _read_weights(path: Path) -> Any:
     return load_weights(path)
 
 
-def _read_torch(path: Path) -> Any:
-    """With the trips and sizes that the seeds need, and without sizes where they have no such."""
-    from go_rl.core import GoRLError
-    from go_rl.graphs.readers import load
-
-    try:
-        return load(path, PT2_DIMS, trip_count=3)
-    except GoRLError as error:
-        if "no dimension" not in str(error):
-            raise
-        return load(path, unknown="bytes", trip_count=3)
-
-
 BYTECODE = ("module.bc", "portable.bc", "exported.jax")
 """Bytecode of MLIR, a portable artifact, and an export of JAX with a symbolic size."""
 
@@ -275,19 +259,6 @@ def record_bytecode() -> None:
     exported = export.export(jax.jit(lambda x: jax.numpy.tanh(x @ x.T)))(sizes).serialize()
     for name, data in zip(BYTECODE, (plain, portable, bytes(exported)), strict=True):
         (TEXTS / name).write_bytes(data)
-
-
-def _read_stablehlo(path: Path) -> Any:
-    """With the size that a seed needs, and without where the module has no such name."""
-    from go_rl.core import GoRLError
-    from go_rl.graphs.readers import load
-
-    try:
-        return load(path, {"b": 3})
-    except GoRLError as error:
-        if "cannot be set" not in str(error):
-            raise
-        return load(path, unknown="bytes")
 
 
 def _gguf(rng: Rng) -> bytes:
@@ -330,8 +301,16 @@ def _configuration(rng: Rng) -> bytes:
 
 
 KINDS: Mapping[str, Kind] = {
-    "onnx": Kind(".onnx", lambda r: mutate_onnx(pick(r, _onnx_seeds()), r), _read_onnx),
-    "torch": Kind(".pt2", lambda r: mutate_pt2(pick(r, pt2_seeds()), r), _read_torch),
+    "onnx": Kind(
+        ".onnx",
+        lambda r: mutate_onnx(pick(r, _onnx_seeds()), r),
+        _sized(DIMS, "no dimension", "no symbolic dimensions"),
+    ),
+    "torch": Kind(
+        ".pt2",
+        lambda r: mutate_pt2(pick(r, pt2_seeds()), r),
+        _sized(PT2_DIMS, "no dimension", trip_count=3),
+    ),
     "configuration": Kind(".json", _configuration, _read_model),
     "gguf": Kind(".gguf", _gguf, _read_model),
     "hlo": Kind(".txt", _text("module.hlo", "compiled.hlo"), _read_model),
@@ -339,10 +318,12 @@ KINDS: Mapping[str, Kind] = {
     "bytecode": Kind(
         ".mlir.bc",
         lambda r: broken_bytes((TEXTS / pick(r, BYTECODE)).read_bytes(), r),
-        _read_stablehlo,
+        _sized({"b": 3}, "cannot be set"),
     ),
     "dnn-partitioning": Kind(".json", lambda r: mutate_json(_profile(), r), _read_model),
-    "tflite": Kind(".tflite", lambda r: broken_bytes(_tflite(), r), _read_lite),
+    "tflite": Kind(
+        ".tflite", lambda r: broken_bytes(_tflite(), r), partial(_read_model, unknown="bytes")
+    ),
     "piper": Kind(".json", lambda r: mutate_json(_piper(), r), _read_model),
     "doppler": Kind(".txt", lambda r: mutate_text(DOPPLER, r), _read_model),
     "pipedream": Kind(".txt", lambda r: mutate_text(PIPEDREAM, r), _read_model),

@@ -18,22 +18,16 @@ def test_mutants_are_read_or_refused(kind):
     assert run_mutants(kind, 0, MANY.get(kind, COUNT), leftovers=True) == []
 
 
-@pytest.mark.parametrize("make", MODELS)
-def test_the_seeds_themselves_are_read(make):
-    assert trial("onnx", make().SerializeToString(), forked=True) == (Outcome.READ, "")
+def seeds():
+    """Kind, what makes the seed, and whether a process of its own must read it."""
+    made = [("onnx", lambda make=make: make().SerializeToString(), True) for make in MODELS]
+    texts = [("hlo", TEXTS / name, False) for name in ("module.hlo", "compiled.hlo")]
+    bytecode = [("bytecode", TEXTS / name, True) for name in BYTECODE]
+    archives = [("torch", path, False) for path in sorted(SEEDS.glob("*.pt2"))]
+    files = [(kind, path.read_bytes, forked) for kind, path, forked in texts + bytecode + archives]
+    return [*made, *files, ("pipedream", PIPEDREAM.encode, False)]
 
 
-@pytest.mark.parametrize("name", ["module.hlo", "compiled.hlo"])
-def test_the_texts_themselves_are_read(name):
-    assert trial("hlo", (TEXTS / name).read_bytes()) == (Outcome.READ, "")
-    assert trial("pipedream", PIPEDREAM.encode()) == (Outcome.READ, "")
-
-
-@pytest.mark.parametrize("name", BYTECODE)
-def test_the_bytecode_itself_is_read(name):
-    assert trial("bytecode", (TEXTS / name).read_bytes(), forked=True) == (Outcome.READ, "")
-
-
-@pytest.mark.parametrize("path", sorted(SEEDS.glob("*.pt2")), ids=lambda path: path.stem)
-def test_the_archives_themselves_are_read(path):
-    assert trial("torch", path.read_bytes()) == (Outcome.READ, "")
+@pytest.mark.parametrize(("kind", "make", "forked"), seeds())
+def test_the_seeds_themselves_are_read(kind, make, forked):
+    assert trial(kind, make(), forked=forked) == (Outcome.READ, "")

@@ -110,13 +110,17 @@ class OptimizerConformance:
             assert plan.evaluation.detail
         assert Plan.from_json(plan.to_json()).device.tolist() == plan.device.tolist()
 
+    def planned(self, problem: Problem, **options: int) -> Plan:
+        """The plan of a problem, which keeps what every plan must."""
+        plan = self.solve(problem, **options)
+        self.holds(problem, plan)
+        return plan
+
     def test_random_problems(self):
         """Some are solved and some are not."""
         statuses = []
         for seed in range(10):
-            problem = self.random(seed)
-            plan = self.solve(problem, seed=seed)
-            self.holds(problem, plan)
+            plan = self.planned(self.random(seed), seed=seed)
             assert not self.sampled or plan.samples <= SAMPLES, seed
             statuses.append(plan.evaluation.status)
         assert statuses.count(Status.OK) >= 3
@@ -142,10 +146,11 @@ class OptimizerConformance:
         assert plan.evaluation.status.ok
 
     @pytest.mark.parametrize("rules", RULES)
-    def test_an_easy_chain_is_solved_under_every_rule_set(self, rules):
-        problem = self.problem(6, [(i, i + 1) for i in range(5)], 3, rules=rules)
-        plan = self.solve(problem)
-        self.holds(problem, plan)
+    @pytest.mark.parametrize("seconds", [0.0, 1.0])
+    def test_an_easy_chain_is_solved_under_every_rule_set(self, seconds, rules):
+        """With work and without."""
+        chain = [(i, i + 1) for i in range(5)]
+        plan = self.planned(self.problem(6, chain, 3, rules=rules, seconds=[seconds] * 6))
         assert plan.evaluation.status.ok
 
     def test_a_proved_optimum_ends_the_search(self):
@@ -154,107 +159,66 @@ class OptimizerConformance:
         assert plan.optimal == proved_optimal(6.0, plan.bound)
         assert not plan.optimal or plan.samples <= plan.curve[-1].samples + BATCH
 
-    def test_one_node(self):
-        problem = self.problem(1, [], 1)
-        plan = self.solve(problem)
-        self.holds(problem, plan)
-        assert (plan.value, plan.device.tolist()) == (1.0, [0])
+    @pytest.mark.parametrize("chips", [1, 5])
+    def test_one_node(self, chips):
+        assert self.planned(self.problem(1, [], chips)).value == 1.0
 
-    def test_one_node_on_many_chips(self):
-        problem = self.problem(1, [], 5)
-        plan = self.solve(problem)
-        self.holds(problem, plan)
-        assert plan.value == 1.0
-
-    def test_no_edges(self):
-        problem = self.problem(5, [], 3)
-        plan = self.solve(problem)
-        self.holds(problem, plan)
-        assert plan.evaluation.status.ok
-
-    def test_more_chips_than_nodes(self):
-        problem = self.problem(3, [(0, 1), (1, 2)], 8)
-        plan = self.solve(problem)
-        self.holds(problem, plan)
-        assert plan.evaluation.status.ok
-
-    @pytest.mark.parametrize("rules", RULES)
-    def test_no_work_at_all(self, rules):
-        problem = self.problem(4, [(0, 1), (1, 2), (2, 3)], 3, rules=rules, seconds=[0.0] * 4)
-        plan = self.solve(problem)
-        self.holds(problem, plan)
-        assert plan.evaluation.status.ok
+    @pytest.mark.parametrize(
+        ("nodes", "edges", "chips"), [(5, [], 3), (3, [(0, 1), (1, 2)], 8)],
+        ids=["no edges", "more chips than nodes"],
+    )  # fmt: skip
+    def test_odd_sizes_are_solved(self, nodes, edges, chips):
+        assert self.planned(self.problem(nodes, edges, chips)).evaluation.status.ok
 
     def test_no_work_and_too_little_room_on_one_chip(self):
-        problem = self.problem(
-            4,
-            [(0, 1), (2, 3)],
-            3,
-            rules="relay",
-            seconds=[0.0] * 4,
-            weights=[60.0] * 2 + [30.0] * 2,
-        )
-        plan = self.solve(problem)
-        self.holds(problem, plan)
+        weights = [60.0] * 2 + [30.0] * 2
+        edges = [(0, 1), (2, 3)]
+        self.planned(self.problem(4, edges, 3, rules="relay", seconds=[0.0] * 4, weights=weights))
 
     def test_pinned_nodes_stay(self):
-        problem = self.problem(5, [(i, i + 1) for i in range(4)], 3, fixed={1: 0, 3: 1})
-        plan = self.solve(problem)
-        self.holds(problem, plan)
+        chain = [(i, i + 1) for i in range(4)]
+        plan = self.planned(self.problem(5, chain, 3, fixed={1: 0, 3: 1}))
         assert plan.evaluation.status.ok
         assert (plan.device[1], plan.device[3]) == (0, 1)
 
     def test_pins_against_each_other(self):
-        problem = self.problem(3, [(0, 1), (1, 2)], 2, fixed={0: 0, 1: 1}, colocation=[0, 0, -1])
-        plan = self.solve(problem)
-        self.holds(problem, plan)
+        pinned = {"fixed": {0: 0, 1: 1}, "colocation": [0, 0, -1]}
+        plan = self.planned(self.problem(3, [(0, 1), (1, 2)], 2, **pinned))
         assert not plan.evaluation.status.ok
 
     def test_tied_weights(self):
         problem = self.problem(4, [(0, 1), (1, 2), (2, 3)], 2, weights=[60.0] * 4, rules="relay")
-        problem = tied(problem, [0, 1, 0, 1])
-        self.holds(problem, self.solve(problem))
+        self.planned(tied(problem, [0, 1, 0, 1]))
 
     def test_no_chip_has_room(self):
-        problem = self.problem(3, [(0, 1), (1, 2)], 3, weights=[200.0, 1.0, 1.0])
-        plan = self.solve(problem)
-        self.holds(problem, plan)
+        plan = self.planned(self.problem(3, [(0, 1), (1, 2)], 3, weights=[200.0, 1.0, 1.0]))
         assert plan.evaluation.status in (
             Status.OUT_OF_MEMORY, Status.INFEASIBLE, Status.GAVE_UP
         )  # fmt: skip
 
     def test_a_node_that_nothing_can_run(self):
-        problem = self.problem(3, [(0, 1), (1, 2)], 2, seconds=[1.0, np.inf, 1.0])
-        plan = self.solve(problem)
-        self.holds(problem, plan)
+        plan = self.planned(self.problem(3, [(0, 1), (1, 2)], 2, seconds=[1.0, np.inf, 1.0]))
         assert not plan.evaluation.status.ok
 
 
 class RingConformance(OptimizerConformance):
     """What only the ring asks for."""
 
-    def test_every_chip_is_used_where_asked(self):
-        for rules in RULES:
-            problem = ring_problem(
-                6, [(0, 1), (1, 2), (2, 3), (0, 4)], 4, rules, all_chips=True, edge_bytes=0.01
-            )
-            plan = self.solve(problem)
-            self.holds(problem, plan)
-            assert plan.evaluation.status.ok
-            assert set(plan.device.tolist()) == {0, 1, 2, 3}
+    @pytest.mark.parametrize("rules", RULES)
+    def test_every_chip_is_used_where_asked(self, rules):
+        edges = [(0, 1), (1, 2), (2, 3), (0, 4)]
+        plan = self.planned(ring_problem(6, edges, 4, rules, all_chips=True, edge_bytes=0.01))
+        assert plan.evaluation.status.ok
+        assert set(plan.device.tolist()) == {0, 1, 2, 3}
 
     def test_live_tensors_count(self):
         """Weights fit one chip; weights and the received tensor do not."""
         problem = ring_problem(4, [(0, 1), (1, 2), (2, 3)], 2, "relay", weights=[40.0] * 4)
-        problem = replace(problem, edge_bytes=np.array([30.0, 30.0, 30.0]))
-        plan = self.solve(problem)
-        self.holds(problem, plan)
+        plan = self.planned(replace(problem, edge_bytes=np.array([30.0, 30.0, 30.0])))
         if not plan.evaluation.status.ok:
             assert plan.evaluation.status in (Status.OUT_OF_MEMORY, Status.GAVE_UP)
 
     def test_proved_infeasible_is_called_so(self):
         """0 -> 1 with 1 pinned below 0."""
-        problem = ring_problem(2, [(0, 1)], 2, fixed={0: 1, 1: 0})
-        plan = self.solve(problem)
-        self.holds(problem, plan)
+        plan = self.planned(ring_problem(2, [(0, 1)], 2, fixed={0: 1, 1: 0}))
         assert plan.evaluation.status is Status.INFEASIBLE

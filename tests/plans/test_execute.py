@@ -31,7 +31,7 @@ from go_rl.core.decisions import Decisions
 from go_rl.core.evaluation import failed
 from go_rl.costs.models import ProblemOptions, make_problem
 from go_rl.graphs.cutting.fusion import Fuser
-from go_rl.graphs.readers.graph_builder import GraphBuilder, Node
+from go_rl.graphs.readers.graph_builder import Node
 from go_rl.objectives.makespan.simulate.pricing import MakespanPricer
 from go_rl.plans.run import cut_segments
 
@@ -171,12 +171,11 @@ def test_a_kernel_stays_in_one_segment():
 @pytest.mark.parametrize("seed", range(5))
 def test_segments_have_one_device_and_wait_for_lower_ones_only(seed):
     rng = np.random.default_rng(seed)
-    builder = GraphBuilder("random")
-    for n in range(60):
-        builder.add_node(Node(str(n), "op", OpKind.ELEMENTWISE, output_bytes=1.0))
-        for u in set(rng.integers(max(n - 8, 0), n, 2).tolist()) if n else ():
-            builder.add_edge(u, n, 1.0)
-    graph, device = builder.build(), rng.integers(0, 3, 60)
+    nodes = (Node(str(n), "op", OpKind.ELEMENTWISE, output_bytes=1.0) for n in range(60))
+    edges = [
+        (u, n, 1.0) for n in range(1, 60) for u in set(rng.integers(max(n - 8, 0), n, 2).tolist())
+    ]
+    graph, device = graph_of(nodes, edges), rng.integers(0, 3, 60)
     cut = cut_segments(graph, device)
     assert (cut.device[cut.segment] == device).all()
     before, after = cut.segment[graph.senders], cut.segment[graph.receivers]

@@ -18,13 +18,12 @@ from policy.tiny import (
 from policy.tiny import tiny_makespan_agent as agent
 from reference.step_networks import operators, priced
 
-from go_rl.core import Budget, Plan, PolicyError, Problem, Progress
+from go_rl.core import Budget, Plan, Problem, Progress
 from go_rl.objectives.makespan.workspace import MakespanWorkspace
 from go_rl.policy.agent import Actions, Agent
 from go_rl.policy.config import CONTROLS
 from go_rl.policy.controls import controlled
 from go_rl.policy.dispatch.dispatch_plans import DispatchPlans
-from go_rl.policy.learn.fine_tune import FineTuned
 from go_rl.policy.observations.buckets import Padded, pad
 from go_rl.policy.observations.policy_graph import PolicyGraph
 from go_rl.policy.policy_search import DOUBT, PolicySearch
@@ -94,12 +93,6 @@ def test_every_arm_plans(control):
     assert plan.evaluation.status.ok
     assert plan.optimizer == f"policy ({control})"
     assert any(f"Control arm {control} of policy" in note for note in plan.notes)
-
-
-@pytest.mark.parametrize("make", [PolicySearch, FineTuned])
-def test_an_unknown_arm_is_named(make):
-    with pytest.raises(PolicyError, match=r"control must be one of .*did you mean 'untrained'"):
-        make(control="untraind")
 
 
 BATCH = TINY_DISPATCH.prototypes

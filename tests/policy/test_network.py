@@ -72,7 +72,7 @@ def test_attention_is_the_loop_over_nodes(recurrence, padding):
     real = (np.arange(16) < 16 - padding).astype(np.float32)
     found = np.asarray(layer(params, h, jnp.asarray(real)))
     weights = params["params"]
-    expected, _ = segmented_attention(np.asarray(h), real, weights, HEADS, SEGMENT, recurrence)
+    expected = segmented_attention(np.asarray(h), real, weights, HEADS, SEGMENT, recurrence)
     assert_rounded_alike(found[real > 0], expected[real > 0])
 
 

@@ -99,6 +99,9 @@ def test_a_damaged_file_is_named_with_what_is_wrong(copy, damage, message):
          "its manifest does not fit this version.*heads must be a whole number"),
         (lambda m, a: m.pop("card"), "its manifest does not fit this version.*card"),
         (lambda m, a: a[BIAS].fill(np.nan), "not finite"),
+        (lambda m, a: m.update(policy="cuts"),
+         "policy 'cuts' must be one of ring, orders, nodes, disp"),
+        (lambda m, a: m.update(policy=["ring"]), r"policy \['ring'\] must be one of ring"),
     ],
 )  # fmt: skip
 def test_changed_content_is_named_with_what_is_wrong(copy, change, message):
@@ -145,15 +148,6 @@ def test_weights_of_another_objective_are_refused():
         load_weights("orders-1.0", Objective.MAKESPAN)
 
 
-@pytest.mark.parametrize(("policy", "said"), [("cuts", "'cuts'"), (["ring"], r"\['ring'\]")])
-def test_a_policy_that_does_not_exist_is_refused(copy, policy, said):
-    rewrite(copy, lambda m, a: m.update(policy=policy))
-    with pytest.raises(
-        CheckpointError, match=f"policy {said} must be one of ring, orders, nodes, disp"
-    ):
-        load_weights(copy)
-
-
 @pytest.mark.slow
 def test_it_plans_and_learns():
     problem, budget = lattice(), Budget(samples=20)
@@ -163,8 +157,3 @@ def test_it_plans_and_learns():
     plan, after = learner.learn(problem, budget, 0)
     assert plan.evaluation.status.ok
     assert not equal(after.params, lively_agent().params)
-
-
-def test_an_unknown_solver_mode_is_named():
-    with pytest.raises(PolicyError, match=r"solver must be one of .*sample-nodes"):
-        PolicySearch(solver="sample-node")

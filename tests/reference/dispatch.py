@@ -7,22 +7,34 @@ import numpy as np
 from go_rl.objectives.makespan.units import MakespanUnits
 
 
-class PlainList:
-    """A schedule that grows by one unit at a time."""
+class PlainDispatch:
+    """A schedule that grows by one unit at a time, what is seen of the next choice, and the
+    choices of two linear heads."""
 
-    def __init__(self, units: MakespanUnits, caution: float, capacity: np.ndarray) -> None:
-        self.units, self.caution, self.capacity = units, caution, capacity
+    def __init__(self, units: MakespanUnits, capacity: np.ndarray, advice: np.ndarray) -> None:
+        self.units, self.capacity = units, capacity
         self.device: dict[int, int] = {}
         self.end: dict[int, float] = {}
         self.free = dict.fromkeys(range(len(capacity)), 0.0)
         self.link: dict[int, float] = {}
         self.arrived: dict[tuple[int, int], float] = {}
+        self.advice = advice
+        u = self.units.units
+        self.count, self.devices = u.num_units, len(capacity)
+        self.total = float(u.work.sum())
+        self.mean = self.total / self.count
+        self.last: int | None = None
+        self.last_of_layer: dict[int, int] = {}
+        self.tail = [0.0] * self.count
+        for unit in reversed(range(self.count)):
+            beyond = [units.traffic[e] + self.tail[u.succ[e]] for e in self._rows(unit)]
+            self.tail[unit] = u.work[unit] + max(beyond, default=0.0)
 
     def reads(self, unit: int) -> list[tuple[int, float]]:
         """Producers with the seconds of their transfers."""
         u = self.units.units
         rows = range(u.pred_ptr[unit], u.pred_ptr[unit + 1])
-        return [(int(u.pred[e]), self.caution * self.units.incoming[e]) for e in rows]
+        return [(int(u.pred[e]), float(self.units.incoming[e])) for e in rows]
 
     def transfers(self, unit: int, device: int) -> tuple[float, dict, dict]:
         """When all producers' results are there, and what links and arrivals are then."""
@@ -40,45 +52,6 @@ class PlainList:
                 at = arrived[producer, device]
             ready = max(ready, at)
         return ready, link, arrived
-
-    def place(self, unit: int, proposal: int, attachment: float) -> None:
-        """Put one unit where it ends first."""
-        seconds, weight = self.units.seconds[:, unit], self.units.weight
-        held = [sum(weight[u] for u, d in self.device.items() if d == k) for k in self.free]
-        able = [d for d in self.free if np.isfinite(seconds[d])]
-        roomy = [d for d in able if held[d] + weight[unit] <= self.capacity[d]]
-
-        def cost(device: int) -> float:
-            end = max(self.free[device], self.transfers(unit, device)[0]) + seconds[device]
-            return end + (0.0 if device == proposal else attachment)
-
-        if roomy:
-            best = min(roomy, key=cost)
-            end = max(self.free[best], self.transfers(unit, best)[0]) + seconds[best]
-        else:
-            best = max(able, key=lambda d: self.capacity[d] - held[d], default=0)
-            end = self.free[best]
-        _, self.link, self.arrived = self.transfers(unit, best)
-        self.device[unit], self.end[unit], self.free[best] = best, end, end
-
-
-class PlainDispatch(PlainList):
-    """A schedule that grows by one unit at a time, what is seen of the next choice, and the
-    choices of two linear heads."""
-
-    def __init__(self, units: MakespanUnits, capacity: np.ndarray, advice: np.ndarray) -> None:
-        super().__init__(units, 1.0, capacity)
-        self.advice = advice
-        u = self.units.units
-        self.count, self.devices = u.num_units, len(capacity)
-        self.total = float(u.work.sum())
-        self.mean = self.total / self.count
-        self.last: int | None = None
-        self.last_of_layer: dict[int, int] = {}
-        self.tail = [0.0] * self.count
-        for unit in reversed(range(self.count)):
-            beyond = [units.traffic[e] + self.tail[u.succ[e]] for e in self._rows(unit)]
-            self.tail[unit] = u.work[unit] + max(beyond, default=0.0)
 
     def _rows(self, unit: int) -> range:
         u = self.units.units

@@ -4,8 +4,9 @@ import itertools
 
 import networkx as nx
 import numpy as np
+from reference.ring_rules import classes_together
 
-from go_rl.core import FREE, Problem, Status
+from go_rl.core import Problem, Status
 
 
 def static_status(problem: Problem, device) -> Status:
@@ -13,11 +14,7 @@ def static_status(problem: Problem, device) -> Status:
     chips = problem.hardware.devices
     if any(not 0 <= d < len(chips) for d in device):
         return Status.ILLEGAL
-    classes: dict[int, set[int]] = {}
-    for n, c in enumerate(problem.graph.colocation):
-        if c != FREE:
-            classes.setdefault(int(c), set()).add(int(device[n]))
-    if any(len(devices) > 1 for devices in classes.values()):
+    if not classes_together(problem, device):
         return Status.ILLEGAL
     if any(device[n] != d for n, d in problem.fixed.items()):
         return Status.ILLEGAL
@@ -70,21 +67,27 @@ def latency(problem: Problem, device) -> tuple[float, Status]:
     status = static_status(problem, device)
     if not status.ok:
         return float("inf"), status
-    graph, chips = problem.graph, problem.hardware.devices
-    part = [("cpu", n) if chips[d].is_cpu else ("chip", int(d)) for n, d in enumerate(device)]
-    quotient = nx.DiGraph()
-    quotient.add_nodes_from(part)
-    for u, v in zip(graph.senders.tolist(), graph.receivers.tolist(), strict=True):
-        if part[u] != part[v]:
-            quotient.add_edge(part[u], part[v])
-    if not nx.is_directed_acyclic_graph(quotient):
+    pieces = quotient(problem, device)
+    if not nx.is_directed_acyclic_graph(pieces):
         return float("inf"), Status.ILLEGAL
     end: dict[tuple[str, int], float] = {}
-    for kind, i in nx.topological_sort(quotient):
-        start = max((end[p] for p in quotient.predecessors((kind, i))), default=0.0)
+    for kind, i in nx.topological_sort(pieces):
+        start = max((end[p] for p in pieces.predecessors((kind, i))), default=0.0)
         if kind == "cpu":
             load = problem.seconds[problem.device_kind[device[i]], i]
         else:
             load = accelerator_load(problem, device, i)
         end[kind, i] = start + float(load)
     return max(end.values()), Status.OK
+
+
+def quotient(problem: Problem, device) -> nx.DiGraph:
+    """Nodes of an accelerator as one piece, CPU nodes alone, and which of them feed which."""
+    graph, chips = problem.graph, problem.hardware.devices
+    part = [("cpu", n) if chips[d].is_cpu else ("chip", int(d)) for n, d in enumerate(device)]
+    pieces = nx.DiGraph()
+    pieces.add_nodes_from(part)
+    for u, v in zip(graph.senders.tolist(), graph.receivers.tolist(), strict=True):
+        if part[u] != part[v]:
+            pieces.add_edge(part[u], part[v])
+    return pieces

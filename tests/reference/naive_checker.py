@@ -9,6 +9,7 @@ from itertools import chain, pairwise
 import networkx as nx
 from reference import fusion, host_objectives, replay, ring
 from reference.held import weights_held
+from reference.ring_rules import classes_together, cone, no_chip_skipped, no_triangle
 
 from go_rl.core import FREE, Objective, OpKind, Plan, Problem
 
@@ -62,11 +63,7 @@ def _placement_rules(problem: Problem, home: list[int], replicas: Copies) -> Ite
     graph = problem.graph
     edges = list(zip(graph.senders.tolist(), graph.receivers.tolist(), strict=True))
     on = [{h, *replicas.get(n, ())} for n, h in enumerate(home)]
-    classes: dict[int, set[int]] = {}
-    for n, colour in enumerate(graph.colocation.tolist()):
-        if colour != FREE:
-            classes.setdefault(colour, set()).add(home[n])
-    if any(len(found) > 1 for found in classes.values()):
+    if not classes_together(problem, home):
         yield "colocation"
     if any(home[n] != d for n, d in problem.fixed.items()):
         yield "fixed"
@@ -83,8 +80,10 @@ def _placement_rules(problem: Problem, home: list[int], replicas: Copies) -> Ite
         yield from _ring_rules(problem, edges, home, on, copied)
     elif copied:
         yield "no-copies"
-    if problem.objective is Objective.LATENCY and latency_cycle(problem, edges, home):
-        yield "contiguous"
+    if problem.objective is Objective.LATENCY:
+        pieces = host_objectives.quotient(problem, home)
+        if not nx.is_directed_acyclic_graph(pieces):
+            yield "contiguous"
 
 
 def _ring_rules(
@@ -93,11 +92,10 @@ def _ring_rules(
     needs = [(u, v, c) for u, v in edges for c in on[v] - on[u]]
     if any(home[u] > c for u, v, c in needs if c == home[v]):
         yield "acyclic"
-    last = problem.hardware.num_devices - 1 if problem.all_chips else max(home)
-    if set(home) != set(range(last + 1)):
+    if not no_chip_skipped(problem, set(home)):
         yield "no-skip"
     direct = {(home[u], c) for u, _, c in needs if home[u] < c}
-    if not problem.rules.relay and any(longer_path(direct, a, c) for a, c in direct):
+    if not problem.rules.relay and not no_triangle(direct):
         yield "triangle"
     if copied and not problem.rules.replicate:
         yield "no-copies"
@@ -110,36 +108,8 @@ def _ring_rules(
         colour = problem.graph.colocation[node]
         if colour != FREE and (problem.graph.colocation == colour).sum() > 1:
             yield "copy-class"
-        if sum(float(work[n]) for n in cone(node, edges)) > 1e-3 * total * (1 + SLACK):
+        if sum(float(work[n]) for n in cone(problem, node)) > 1e-3 * total * (1 + SLACK):
             yield "copy-cost"
-
-
-def cone(node: int, edges: Edges) -> set[int]:
-    """A node and all its ancestors."""
-    found = {node}
-    for u, v in sorted(edges, reverse=True):  # nodes are in topological order
-        if v in found:
-            found.add(u)
-    return found
-
-
-def longer_path(direct: set[tuple[int, int]], a: int, c: int) -> bool:
-    """Whether a path of two steps or more joins chip a to c."""
-    front = {b for x, b in direct if x == a and b != c}
-    while front:
-        onward = {b for x, b in direct if x in front}
-        if c in onward:
-            return True
-        front = onward - front
-    return False
-
-
-def latency_cycle(problem: Problem, edges: Edges, home: list[int]) -> bool:
-    """Whether accelerators' nodes as one piece each, and CPU nodes alone, wait for each other."""
-    chips = problem.hardware.devices
-    piece = [("cpu", n) if chips[d].is_cpu else ("chip", d) for n, d in enumerate(home)]
-    waits = nx.DiGraph([(piece[u], piece[v]) for u, v in edges if piece[u] != piece[v]])
-    return not nx.is_directed_acyclic_graph(waits)
 
 
 def _runs(problem: Problem, node: int, device: int) -> bool:

@@ -32,21 +32,17 @@ def graphsage(h: np.ndarray, edges: list[tuple[int, int]], weights: dict) -> np.
 
 def segmented_attention(
     h: np.ndarray, real: np.ndarray, weights: dict, heads: int, segment: int, recurrence: bool
-) -> tuple[np.ndarray, int]:
-    """Attention of every node to the nodes of its segment and of the one before; also the number of
-    (query, key) pairs that were looked at."""
-    width = h.shape[1]
-    depth, pairs, out = width // heads, 0, np.zeros_like(h)
+) -> np.ndarray:
+    """Attention of every node to the nodes of its segment and of the one before."""
+    depth, out = h.shape[1] // heads, np.zeros_like(h)
     query, key, value = (dense(h, weights[name]) for name in ("query", "key", "value"))
     for v in range(len(h)):
         start = v // segment * segment
         first = max(0, start - segment) if recurrence else start
-        others = list(range(first, start + segment))
-        pairs += len(others)
-        others = [u for u in others if real[u]]
+        others = [u for u in range(first, start + segment) if real[u]]
         for head in range(heads if others else 0):
             part = slice(head * depth, (head + 1) * depth)
             logits = key[others, part] @ query[v, part] / np.sqrt(depth)
             weight = np.exp(logits - logits.max())
             out[v, part] = (weight / weight.sum()) @ value[others, part]
-    return dense(out, weights["out"]), pairs
+    return dense(out, weights["out"])

@@ -5,6 +5,7 @@ from functools import lru_cache
 
 import numpy as np
 from reference.problem_with import problem_with
+from reference.ring_rules import Partition, copied_by, partitions
 
 from go_rl.core import (
     FREE,
@@ -19,6 +20,7 @@ from go_rl.core import (
     Topology,
 )
 from go_rl.graphs.readers.graph_builder import GraphBuilder, Node
+from go_rl.solvers.replication import replicated_nodes
 
 RULES = tuple(RULE_SETS.values())
 UNIT = 30
@@ -78,3 +80,18 @@ def random_graph(seed: int, most_nodes: int) -> OpGraph:
             tied_bytes=np.zeros(len(np.unique(arrays))),
         )  # fmt: skip
     return graph
+
+
+def feasible(
+    count: int, first: int = 0, most: int | None = None, **sizes: int
+) -> list[tuple[Problem, list[Partition]]]:
+    """So many problems with two to ``most`` legal partitions, and all of these."""
+    found = []
+    for seed in range(first, first + 60 * count):
+        problem = random_ring(seed, **sizes)
+        every = list(partitions(problem, copied_by(replicated_nodes(problem))))
+        if 1 < len(every) <= (most or len(every)):
+            found.append((problem, every))
+        if len(found) == count:
+            return found
+    raise AssertionError("too few problems are feasible")

@@ -220,21 +220,16 @@ def next_job(case, jobs, pieces, busy, arrived, place) -> Job | None:
 
 
 def peaks(case: Case, tensors, pieces, arrived) -> list[float]:
-    """Most bytes on each device after the starts of any round."""
+    """Most bytes on each device after the starts of any round; tied weights count once."""
     stays = lifetimes(case, tensors, pieces, arrived)
     last = max((number for _, number in arrived.values()), default=0)
     return [
-        resident(case, d) + max(
+        weights_held(case.problem, [n for n, where in enumerate(case.device) if where == d]) + max(
             sum(size for where, size, first, end in stays if where == d and first <= r < end)
             for r in range(last + 1)
         )
         for d in range(case.problem.hardware.num_devices)
     ]  # fmt: skip
-
-
-def resident(case: Case, device: int) -> float:
-    """Weights on a device, tied ones once."""
-    return weights_held(case.problem, [n for n, d in enumerate(case.device) if d == device])
 
 
 def lifetimes(case: Case, tensors, pieces, arrived) -> list[tuple[int, float, int, int]]:

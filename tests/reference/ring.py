@@ -44,7 +44,7 @@ def price(problem: Problem, home: Sequence[int], present: Sequence[frozenset[int
         last = max(needed_on(t, present), default=home[t.source])
         for link in range(home[t.source], last):
             traffic[link] += t.size
-    held = [weights_on(problem, present, c) for c in chips]
+    held = [weights_held(problem, _on(present, c)) for c in chips]
     alive = [lifetimes(problem, found, home, present, c) for c in chips]
     peak = [held[c] + most_alive(alive[c], _on(present, c)) for c in chips]
     status = _status(problem, home, present, found, busy, peak)
@@ -77,11 +77,6 @@ def needed_on(tensor: Tensor, present: Sequence[frozenset[int]]) -> frozenset[in
 def link_seconds(problem: Problem, size: float) -> float:
     links = problem.hardware.links
     return size / links.bandwidth + links.latency_seconds if size > 0 else 0.0
-
-
-def weights_on(problem: Problem, present: Sequence[frozenset[int]], chip: int) -> float:
-    """Own weights, and each tied array once."""
-    return weights_held(problem, _on(present, chip))
 
 
 def lifetimes(

@@ -6,6 +6,7 @@ Values are computed for all plans at once; the checker then says which of the ch
 from itertools import product
 
 import numpy as np
+from reference.ring_rules import cone
 
 from go_rl.core import FREE, Problem
 from go_rl.core.problem import REPLICATE_SHARE
@@ -83,10 +84,6 @@ def copyable(problem: Problem, node: int) -> bool:
     colour = graph.colocation[node]
     if not problem.rules.replicate or (colour != FREE and (graph.colocation == colour).sum() > 1):
         return False
-    cone = {node}
-    for u, v in sorted(zip(graph.senders.tolist(), graph.receivers.tolist(), strict=True))[::-1]:
-        if v in cone:
-            cone.add(u)
     work = problem.work
     total = work[np.isfinite(work)].sum()
-    return bool(sum(work[n] for n in cone) <= REPLICATE_SHARE * total)
+    return bool(sum(work[n] for n in cone(problem, node)) <= REPLICATE_SHARE * total)

@@ -4,7 +4,7 @@ Independent of solvers and checker. Nodes are tried in topological order; a copi
 replicating rules) is wherever a consumer is, and its home is the lowest of these chips.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 from reference.held import weights_held
@@ -67,7 +67,7 @@ def is_legal(
     )
 
 
-def classes_together(problem: Problem, home: Partition) -> bool:
+def classes_together(problem: Problem, home: Sequence[int]) -> bool:
     chip_of: dict[int, int] = {}
     classes = problem.graph.colocation.tolist()
     return all(
@@ -82,11 +82,28 @@ def no_chip_skipped(problem: Problem, used: set[int]) -> bool:
 
 def no_triangle(direct: set[tuple[int, int]]) -> bool:
     """No direct (a, c) beside a longer path a -> ... -> c."""
+    return not any(longer_path(direct, a, c) for a, c in direct)
 
-    def reaches(a: int, c: int) -> bool:
-        return any(b == c or reaches(b, c) for x, b in direct if x == a)
 
-    return not any(b != c and reaches(b, c) for a, c in direct for x, b in direct if x == a)
+def longer_path(direct: set[tuple[int, int]], a: int, c: int) -> bool:
+    """Whether a path of two steps or more joins chip a to c."""
+    front = {b for x, b in direct if x == a and b != c}
+    while front:
+        onward = {b for x, b in direct if x in front}
+        if c in onward:
+            return True
+        front = onward - front
+    return False
+
+
+def cone(problem: Problem, node: int) -> set[int]:
+    """A node and all its ancestors."""
+    found, graph = {node}, problem.graph
+    edges = zip(graph.senders.tolist(), graph.receivers.tolist(), strict=True)
+    for u, v in sorted(edges, reverse=True):  # nodes are in topological order
+        if v in found:
+            found.add(u)
+    return found
 
 
 def weights_fit(problem: Problem, present: list[frozenset[int]]) -> bool:

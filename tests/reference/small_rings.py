@@ -8,7 +8,8 @@ from small_graphs import graph_of
 
 from go_rl.core import FREE, Device, Hardware, Links, Objective, OpKind, Problem, Topology, rule_set
 from go_rl.graphs.readers.graph_builder import Node
-from go_rl.verify.rules import legal
+from go_rl.solvers.replication import place_copies, replicas_of, replicated_nodes
+from go_rl.verify.rules import Violation, legal
 
 
 def ring_problem(
@@ -61,3 +62,9 @@ def legal_plans(problem: Problem) -> np.ndarray:
     plans = np.array(list(itertools.product(range(chips), repeat=graph.num_nodes)), np.int16)
     plans = plans[(plans[:, graph.senders] <= plans[:, graph.receivers]).all(axis=1)]
     return plans[[not legal(problem, plan, {}) for plan in plans]]
+
+
+def broken(problem: Problem, device: np.ndarray) -> tuple[Violation, ...]:
+    """What the checker finds in a partition whose copies are wherever they are read."""
+    home, present = place_copies(problem, replicated_nodes(problem), device)
+    return legal(problem, home, replicas_of(home, present))

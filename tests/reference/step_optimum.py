@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from itertools import product
 
 import numpy as np
+from reference.ring_rules import classes_together
 
 from go_rl.core import KernelPrices, Problem
 from go_rl.core.decisions import Decisions
@@ -68,11 +69,7 @@ def best_of_all(problem: Problem, orders: Sequence[Order]) -> float:
 
 def placements(problem: Problem) -> Iterator[Order]:
     """Devices of all nodes that keep pins and colocation classes."""
-    colour = problem.graph.colocation.tolist()
     for homes in product(range(problem.hardware.num_devices), repeat=problem.graph.num_nodes):
-        classes: dict[int, int] = {}
-        together = all(
-            c < 0 or classes.setdefault(c, homes[n]) == homes[n] for n, c in enumerate(colour)
-        )
-        if together and all(homes[n] == d for n, d in problem.fixed.items()):
+        pinned = all(homes[n] == d for n, d in problem.fixed.items())
+        if pinned and classes_together(problem, homes):
             yield homes

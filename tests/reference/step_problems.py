@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import small_graphs
 from reference.problem_with import problem_with
 
 from go_rl.core import (
@@ -21,7 +22,7 @@ from go_rl.core import (
 )
 from go_rl.core.decisions import Decisions
 from go_rl.graphs.cutting.fusion import Fuser
-from go_rl.graphs.readers.graph_builder import GraphBuilder, Node
+from go_rl.graphs.readers.graph_builder import Node
 
 Edge = tuple[int, int, float] | tuple[int, int, float, int]
 KINDS = (OpKind.ELEMENTWISE, OpKind.ELEMENTWISE, OpKind.MOVEMENT, OpKind.GATHER, OpKind.MATMUL,
@@ -88,17 +89,13 @@ def graph_of(nodes: int, edges: Sequence[Edge], options: dict[str, Any]) -> OpGr
     weights, tied = options.pop("weights", [0.0] * nodes), options.pop("tied", [None] * nodes)
     kept, colour = options.pop("is_output", [False] * nodes), options.pop("colocation", None)
     shared = {key: min(w for w, k in zip(weights, tied, strict=True) if k == key) for key in tied}
-    builder = GraphBuilder("steps")
-    for n, name in enumerate(names):
-        arrays = {} if tied[n] is None else {tied[n]: shared[tied[n]]}
-        builder.add_node(
-            Node(name, "Op", kinds[n], weight_bytes=weights[n], weight_arrays=arrays,
-                 is_output=kept[n], colocation=FREE if colour is None else colour[n])
-        )  # fmt: skip
-    for u, v, *rest in edges:
-        size, output = [*rest, 0][:2]
-        builder.add_edge(u, v, size, int(output))
-    return builder.build()
+    arrays = [{} if key is None else {key: shared[key]} for key in tied]
+    made = (
+        Node(name, "Op", kinds[n], weight_bytes=weights[n], weight_arrays=arrays[n],
+             is_output=kept[n], colocation=FREE if colour is None else colour[n])
+        for n, name in enumerate(names)
+    )  # fmt: skip
+    return small_graphs.graph_of(made, edges, "steps")
 
 
 def decided(device: Sequence[int], priority=None, leader=None) -> Decisions:

@@ -16,7 +16,6 @@ from go_rl.compare.portfolio.method_rows import rows
 from go_rl.core import (
     CurvePoint,
     Evaluation,
-    Hardware,
     Objective,
     OpKind,
     Plan,
@@ -35,29 +34,41 @@ from go_rl.report.text_table import TextTable
 ONE = graph_of([Node("a", "MatMul", OpKind.MATMUL, flops=1e6)], name="one")
 
 
-def plan(optimizer: str, seconds: float, bound: float = 1e-3, **fields) -> Plan:
-    problem = make_problem(ONE, load_hardware("ring2"), ProblemOptions(Objective.RING))
-    zeros = np.zeros(2)
-    work = np.array([3.0, 1.0])
-    evaluation = Evaluation(Status.OK, seconds, work, zeros, zeros, zeros, zeros, zeros)
-    if not math.isfinite(seconds):
+def plan(
+    optimizer: str = "dp", hardware: str = "ring2", seconds: float | None = None, **fields
+) -> Plan:
+    """A plan whose chip i computes for i + 1 ms and sends for half of that."""
+    problem = make_problem(ONE, load_hardware(hardware), ProblemOptions(Objective.RING))
+    count = problem.hardware.num_devices
+    ramp = np.arange(1.0, count + 1)
+    evaluation = Evaluation(
+        status=Status.OK,
+        seconds=count * 1e-3 if seconds is None else seconds,
+        device_seconds=ramp * 1e-3,
+        link_seconds=ramp * 5e-4,
+        link_bytes=ramp,
+        weight_bytes=ramp * 1e5,
+        streamed_bytes=np.zeros(count),
+        peak_bytes=ramp * 3e5,
+    )
+    if not math.isfinite(evaluation.seconds):
         evaluation = failed(Status.GAVE_UP, 2, "Nothing was found.")
-    given = {"samples": 7, "wall_seconds": 0.5, "replicas": {}, **fields}
     return plan_for(
-        problem, device=np.zeros(1, np.int16), evaluation=evaluation, bound=bound,
-        optimizer=optimizer, seed=0, **given,
+        problem, device=np.zeros(1, np.int16), replicas={}, evaluation=evaluation,
+        bound=count * 5e-4, optimizer=optimizer, seed=0, samples=100, wall_seconds=2.0, **fields,
     )  # fmt: skip
 
 
 def test_rows_by_hand():
-    table = rows([plan("greedy", 4e-3), plan("dp", 1.25e-3), plan("random", math.inf)], 1e-3)
+    found = (("greedy", 4e-3), ("dp", 1.25e-3), ("random", math.inf))
+    table = rows([plan(name, seconds=s) for name, s in found], 1e-3)
     greedy, dp, random = json_rows(table)
     assert greedy["improvement"] == 1.0
     assert greedy["gap"] == pytest.approx(3.0)
     assert dp == {
         "method": "dp", "value": 1.25e-3, "throughput": 800.0, "improvement": 3.2,
-        "gap": pytest.approx(0.25), "effective_chips": pytest.approx(4 / 3**0.75),
-        "samples": 7, "wall_seconds": 0.5, "status": "ok",
+        "gap": pytest.approx(0.25), "effective_chips": pytest.approx(3 / 2 ** (2 / 3)),
+        "samples": 100, "wall_seconds": 2.0, "status": "ok",
     }  # fmt: skip
     missing = {"value", "throughput", "improvement", "gap", "effective_chips"}
     assert {k for k, v in random.items() if v is None} == missing
@@ -161,27 +172,6 @@ def test_no_control_character_of_a_name_reaches_the_terminal():
     assert r"\u202e1" in text
 
 
-def plan_on(hardware: Hardware, optimizer: str = "dp", curve: tuple[CurvePoint, ...] = ()) -> Plan:
-    """A plan whose chip i computes for i + 1 ms and sends for half of that."""
-    problem = make_problem(ONE, hardware, ProblemOptions(Objective.RING))
-    count = hardware.num_devices
-    ramp = np.arange(1.0, count + 1)
-    evaluation = Evaluation(
-        status=Status.OK,
-        seconds=count * 1e-3,
-        device_seconds=ramp * 1e-3,
-        link_seconds=ramp * 5e-4,
-        link_bytes=ramp,
-        weight_bytes=ramp * 1e5,
-        streamed_bytes=np.zeros(count),
-        peak_bytes=ramp * 3e5,
-    )
-    return plan_for(
-        problem, device=np.zeros(1, np.int16), replicas={}, evaluation=evaluation,
-        bound=count * 5e-4, optimizer=optimizer, seed=0, samples=100, wall_seconds=2.0, curve=curve,
-    )  # fmt: skip
-
-
 def heights(axes, label):
     bars = next(c for c in axes.containers if c.get_label() == label)
     return [bar.get_height() for bar in bars]
@@ -189,7 +179,7 @@ def heights(axes, label):
 
 @pytest.mark.parametrize("chips", [1, 64])
 def test_bars_and_lines_show_the_evaluation(chips):
-    seconds, memory = loads_figure(plan_on(load_hardware(f"ring{chips}")), "net").axes
+    seconds, memory = loads_figure(plan(hardware=f"ring{chips}"), "net").axes
     ramp = np.arange(1.0, chips + 1)
     assert heights(seconds, "compute") == pytest.approx(ramp)
     assert heights(seconds, "link to the next chip") == pytest.approx(ramp / 2)
@@ -202,7 +192,7 @@ def test_bars_and_lines_show_the_evaluation(chips):
 @pytest.mark.slow
 def test_no_text_lies_on_another():
     for chips in (1, 36, 64):
-        figure = loads_figure(plan_on(load_hardware(f"ring{chips}")), "net")
+        figure = loads_figure(plan(hardware=f"ring{chips}"), "net")
         figure.canvas.draw()
         for axes in figure.axes:
             labels = [t.get_window_extent() for t in axes.get_xticklabels() if t.get_text()]
@@ -214,11 +204,7 @@ def test_no_text_lies_on_another():
 
 def test_curves_end_at_the_best_value_and_the_budget():
     curve = (CurvePoint(1, 0.1, 4e-3), CurvePoint(10, 0.5, 2e-3))
-    plans = [
-        plan_on(load_hardware("ring2"), "greedy"),
-        plan_on(load_hardware("ring2"), "dp", curve),
-    ]
-    left, right = curves_figure(plans, 1e-3, "net").axes
+    left, right = curves_figure([plan("greedy"), plan(curve=curve)], 1e-3, "net").axes
     (samples,) = (line for line in left.lines if line.get_label() == "dp")
     assert list(samples.get_xdata()) == [1, 10, 100]
     assert list(samples.get_ydata()) == pytest.approx([4.0, 2.0, 2.0])
@@ -228,6 +214,6 @@ def test_curves_end_at_the_best_value_and_the_budget():
 
 def test_a_model_may_have_any_name(tmp_path):
     """Dollars are no formula, and control characters are escaped."""
-    save_loads(plan_on(load_hardware("ring2")), r"$\frac$ " + "\x1b[2J", tmp_path / "loads")
+    save_loads(plan(), r"$\frac$ " + "\x1b[2J", tmp_path / "loads")
     text = (tmp_path / "loads.svg").read_text()
     assert r"$\frac$ \x1b[2J" in text

@@ -8,14 +8,14 @@ import pytest
 from reference.random_rings import random_ring
 from reference.ring_optimum import optimum
 from reference.ring_rules import copied_by, partitions
-from reference.small_rings import ring_problem
+from reference.small_rings import broken, ring_problem
 
 from go_rl.core import Objective, Problem, ProblemError, Status, load_hardware
 from go_rl.core.evaluation import STATUS_CODES
 from go_rl.costs.models import ProblemOptions, make_problem
 from go_rl.solvers import RingSolver, SolverOptions, ring_instance
 from go_rl.solvers.enumeration import all_partitions
-from go_rl.solvers.replication import place_copies, replicas_of, replicated_nodes
+from go_rl.solvers.replication import replicated_nodes
 from go_rl.solvers.stage_costs import other_copies
 from go_rl.solvers.twins.cp_sat import first_partition
 from go_rl.verify.rules import legal
@@ -25,11 +25,6 @@ ONE_THREAD = SolverOptions(threads=1)
 
 def truth(problem: Problem) -> set[tuple[int, ...]]:
     return set(partitions(problem, copied_by(replicated_nodes(problem))))
-
-
-def broken(problem: Problem, device: np.ndarray) -> tuple:
-    home, present = place_copies(problem, replicated_nodes(problem), device)
-    return legal(problem, home, replicas_of(home, present))
 
 
 @pytest.mark.usefixtures("unchecked_types")

@@ -1,37 +1,14 @@
 """SAMPLE and FIX: every partition within reach, honest masks, proposals kept, seeds obeyed."""
 
-from itertools import islice
-
 import numpy as np
 import pytest
 from reference.cuts import cut_log_probs
 from reference.layered import layered_ring
-from reference.random_rings import random_ring
-from reference.ring_rules import copied_by, partitions
-from reference.small_rings import ring_problem
+from reference.random_rings import feasible
+from reference.small_rings import broken, ring_problem
 
 from go_rl.core import Problem, SolverError
 from go_rl.solvers import Means, RingSolver, SolverOptions
-from go_rl.solvers.replication import place_copies, replicas_of
-from go_rl.verify.rules import legal
-
-
-def feasible(count: int, first: int = 0, **sizes: int) -> list[tuple[Problem, list]]:
-    """Small random problems with some legal partitions, and all of these."""
-    found = []
-    for seed in range(first, first + 50 * count):
-        problem = random_ring(seed, **sizes)
-        legal_ones = list(partitions(problem, copied_by(RingSolver(problem).instance.replicated)))
-        if len(legal_ones) > 1:
-            found.append((problem, legal_ones))
-        if len(found) == count:
-            return found
-    raise AssertionError("the generator makes too few feasible problems")
-
-
-def broken(solver: RingSolver, device: np.ndarray) -> tuple:
-    home, present = place_copies(solver.problem, solver.instance.replicated, device)
-    return legal(solver.problem, home, replicas_of(home, present))
 
 
 def random_log_probs(seed: int, problem: Problem, sharpness: float = 1.0) -> np.ndarray:
@@ -102,25 +79,30 @@ def test_chips_of_probability_zero_are_drawn_only_when_forced():
     assert set(samples.device[:, 2].tolist()) == {0, 1}
 
 
+by_cuts_and_by_nodes = pytest.mark.parametrize("nodewise", [False, True])
+
+
 @pytest.mark.usefixtures("unchecked_types")
-def test_fix_returns_legal_partitions_unchanged():
+@by_cuts_and_by_nodes
+def test_fix_returns_legal_partitions_unchanged(nodewise):
     for problem, expected in feasible(60, first=900):
-        some = np.array(list(islice(expected, 40)), np.int16)
-        samples = RingSolver(problem).fix(some, random_log_probs(1, problem), seed=4)
+        some, solver = np.array(expected[:40], np.int16), RingSolver(problem)
+        samples = solver.fix(some, random_log_probs(1, problem), seed=4, nodewise=nodewise)
         assert samples.ok.all()
         assert (samples.device == some).all()
 
 
 @pytest.mark.usefixtures("unchecked_types")
-def test_fix_makes_any_proposal_legal():
+@by_cuts_and_by_nodes
+def test_fix_makes_any_proposal_legal(nodewise):
     for problem, _ in feasible(60, first=2000):
         solver, rng = RingSolver(problem), np.random.default_rng(6)
         shape = (8, problem.graph.num_nodes)
         proposals = rng.integers(-1, problem.hardware.num_devices, shape)
-        samples = solver.fix(proposals, seed=4)
+        samples = solver.fix(proposals, seed=4, nodewise=nodewise)
         assert samples.ok.all()
         for device in samples.device:
-            assert broken(solver, device) == ()
+            assert broken(problem, device) == ()
 
 
 def test_samples_depend_on_the_seed_and_not_on_threads():
@@ -158,7 +140,7 @@ def check_many(graphs: int, samples: int) -> None:
             drawn += len(found.device)
             legal_ones += int(found.ok.sum())
             for device in found.device[found.ok]:
-                assert broken(solver, device) == (), seed
+                assert broken(solver.problem, device) == (), seed
     assert legal_ones >= 0.99 * drawn
 
 

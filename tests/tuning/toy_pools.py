@@ -1,10 +1,15 @@
 """Small pools whose curves are known."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
 from go_rl.tuning.loop.nouns import Candidate, CandidateSpace, Trial, TunedOperator
+from go_rl.tuning.loop.schedulers import scheduler_of
+from go_rl.tuning.loop.slot_loop import tune_operators
+from go_rl.tuning.loop.slots import SlotConfig
+from go_rl.tuning.loop.tuning_state import TuningState
 from go_rl.tuning.pools.candidate_pool import CandidatePool, PoolSet
 from go_rl.tuning.pools.replay import ReplayBackend
 
@@ -52,3 +57,14 @@ def paths_of(pools: PoolSet) -> list[list[Trial]]:
         ]
         for k in range(len(pools.pools))
     ]  # fmt: skip
+
+
+def tune(
+    pools: PoolSet, name: str = "round-robin", journal: Any = None, reuse: Any = None, **config: Any
+) -> TuningState:
+    """Tune in that order by a scheduler, two trials at a time, until three are no better."""
+    given = {"seconds": 100.0, "batch": 2, "patience": 3, "slot": 2.0, **config}
+    scheduler = scheduler_of(name, paths=paths_of(pools))
+    return tune_operators(
+        ReplayBackend(pools), scheduler, InOrder, SlotConfig(**given), journal=journal, reuse=reuse
+    )

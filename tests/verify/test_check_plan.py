@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from reference.naive_checker import broken_rules
+from small_problems import boxes, build_plan, build_problem, ring_of
 
 from go_rl.core import OPTIMAL_GAP, RULE_SETS, Objective, PlanError, Status, rule_set
 from go_rl.core.evaluation import failed
@@ -18,12 +19,12 @@ CHAIN = [("a", "b"), ("b", "c")]
 
 
 @pytest.fixture
-def chain(problem_of, small_ring):
-    return problem_of("abc", CHAIN, small_ring(3))
+def chain():
+    return build_problem("abc", CHAIN, ring_of(3))
 
 
-def test_an_honest_plan_is_accepted(chain, plan_of):
-    verdict = check_plan(plan_of(chain, [0, 0, 1], value=2.0, bound=2.0), chain)
+def test_an_honest_plan_is_accepted(chain):
+    verdict = check_plan(build_plan(chain, [0, 0, 1], value=2.0, bound=2.0), chain)
     assert verdict.ok
     assert verdict.violations == ()
     assert verdict.value == 2.0
@@ -31,46 +32,46 @@ def test_an_honest_plan_is_accepted(chain, plan_of):
 
 
 @pytest.mark.parametrize("value", [1.9999, 2.0001, 0.0, float("inf"), float("nan"), -2.0])
-def test_a_false_value_is_found(value, chain, plan_of):
-    plan = replace(plan_of(chain, [0, 0, 1], value=value, bound=0.0), optimal=False)
+def test_a_false_value_is_found(value, chain):
+    plan = replace(build_plan(chain, [0, 0, 1], value=value, bound=0.0), optimal=False)
     verdict = check_plan(plan, chain)
     assert [v.rule for v in verdict.violations] == ["value"]
     assert "it is 2 s" in verdict.violations[0].message
     assert verdict.status is Status.ILLEGAL
 
 
-def test_rounding_is_forgiven(chain, plan_of):
-    assert check_plan(plan_of(chain, [0, 0, 1], value=2.0 + 1e-6), chain).ok
+def test_rounding_is_forgiven(chain):
+    assert check_plan(build_plan(chain, [0, 0, 1], value=2.0 + 1e-6), chain).ok
 
 
 @pytest.mark.parametrize("bound", [2.001, float("inf"), float("nan"), -1.0])
-def test_a_bound_above_the_value_is_found(bound, chain, plan_of):
-    verdict = check_plan(plan_of(chain, [0, 0, 1], value=2.0, bound=bound), chain)
+def test_a_bound_above_the_value_is_found(bound, chain):
+    verdict = check_plan(build_plan(chain, [0, 0, 1], value=2.0, bound=bound), chain)
     assert [v.rule for v in verdict.violations] == ["bound"]
 
 
 @pytest.mark.parametrize("bound", [1.9, 0.0])
-def test_optimal_with_an_open_gap_is_found(bound, chain, plan_of):
-    verdict = check_plan(plan_of(chain, [0, 0, 1], value=2.0, bound=bound, optimal=True), chain)
+def test_optimal_with_an_open_gap_is_found(bound, chain):
+    verdict = check_plan(build_plan(chain, [0, 0, 1], value=2.0, bound=bound, optimal=True), chain)
     assert [v.rule for v in verdict.violations] == ["optimal"]
 
 
-def test_optimal_up_to_the_one_tolerance_is_accepted(chain, plan_of):
+def test_optimal_up_to_the_one_tolerance_is_accepted(chain):
     bound = 2.0 / (1 + 0.9 * OPTIMAL_GAP)
-    assert check_plan(plan_of(chain, [0, 0, 1], value=2.0, bound=bound, optimal=True), chain).ok
+    assert check_plan(build_plan(chain, [0, 0, 1], value=2.0, bound=bound, optimal=True), chain).ok
 
 
-def test_the_verdict_carries_the_kind_of_failure(problem_of, small_ring, plan_of):
-    problem = problem_of("ab", [("a", "b")], small_ring(2), per_node={"weights": {"a": 101}})
-    verdict = check_plan(plan_of(problem, [0, 1]), problem)
+def test_the_verdict_carries_the_kind_of_failure():
+    problem = build_problem("ab", [("a", "b")], ring_of(2), per_node={"weights": {"a": 101}})
+    verdict = check_plan(build_plan(problem, [0, 1]), problem)
     assert verdict.status is Status.OUT_OF_MEMORY
     assert "weights: chip 0 holds 101 bytes" in verdict.sentence
     assert verdict.value == float("inf")
 
 
 @pytest.mark.parametrize("status", [s for s in Status if not s.ok])
-def test_an_admitted_failure_keeps_its_status(status, chain, plan_of):
-    plan = plan_of(chain, [2, 1, 0], evaluation=failed(status, 3, "gave up"), bound=0.0)
+def test_an_admitted_failure_keeps_its_status(status, chain):
+    plan = build_plan(chain, [2, 1, 0], evaluation=failed(status, 3, "gave up"), bound=0.0)
     verdict = check_plan(plan, chain)
     assert verdict.status is status
     assert verdict.violations == ()
@@ -93,8 +94,8 @@ def test_an_admitted_failure_keeps_its_status(status, chain, plan_of):
     ],
 )
 @pytest.mark.parametrize("status", [Status.OK, Status.GAVE_UP])
-def test_a_plan_for_another_problem_is_refused(status, change, words, chain, plan_of):
-    plan = plan_of(chain, [0, 0, 1], value=2.0)
+def test_a_plan_for_another_problem_is_refused(status, change, words, chain):
+    plan = build_plan(chain, [0, 0, 1], value=2.0)
     plan = replace(plan, evaluation=replace(plan.evaluation, status=status), **change)
     with pytest.raises(PlanError) as error:
         check_plan(plan, chain)
@@ -104,8 +105,8 @@ def test_a_plan_for_another_problem_is_refused(status, change, words, chain, pla
 @pytest.mark.parametrize(
     ("hardware", "words"), [((4, 100.0), "name"), ((3, 99.0), "links of 'small-ring3' differs")]
 )
-def test_a_plan_for_other_hardware_is_refused(hardware, words, chain, small_ring, plan_of):
-    plan = plan_of(replace(chain, hardware=small_ring(*hardware)), [0, 0, 1])
+def test_a_plan_for_other_hardware_is_refused(hardware, words, chain):
+    plan = build_plan(replace(chain, hardware=ring_of(*hardware)), [0, 0, 1])
     with pytest.raises(PlanError, match="other hardware") as error:
         check_plan(plan, chain)
     assert words in str(error.value)
@@ -130,27 +131,29 @@ def small_plans(draw, chips=4):
 
 @settings(max_examples=200, deadline=None)
 @given(case=small_plans())
-def test_the_rules_agree_with_a_naive_checker(case, problem_of, small_ring, plan_of):
+def test_the_rules_agree_with_a_naive_checker(case):
     letters, edges, device, replicas, per_node, rules = case
-    problem = problem_of(letters, edges, small_ring(4), rules, per_node=per_node)
+    problem = build_problem(letters, edges, ring_of(4), rules, per_node=per_node)
     # Letters are in topological order already, so nodes keep their places.
     assert "".join(map(str, problem.graph.names)) == letters
     found = {v.rule for v in legal(problem, np.array(device), replicas)}
     evaluation = failed(Status.GAVE_UP, 4, "not priced")
-    assert found == broken_rules(problem, plan_of(problem, device, replicas, evaluation=evaluation))
+    assert found == broken_rules(
+        problem, build_plan(problem, device, replicas, evaluation=evaluation)
+    )
 
 
 @pytest.mark.parametrize("name", sorted(RULE_SETS))
-def test_what_strict_accepts_every_rule_set_accepts(name, problem_of, small_ring):
-    problem = problem_of("abcd", [*CHAIN, ("a", "d")], small_ring(3))
+def test_what_strict_accepts_every_rule_set_accepts(name):
+    problem = build_problem("abcd", [*CHAIN, ("a", "d")], ring_of(3))
     looser = replace(problem, rules=rule_set(name))
     for device in np.ndindex(3, 3, 3, 3):
         if not legal(problem, np.array(device), {}):
             assert not legal(looser, np.array(device), {})
 
 
-def test_max_load_has_no_order(problem_of, small_boxes, plan_of):
-    problem = problem_of("abc", CHAIN, small_boxes(2, 0), objective=Objective.MAX_LOAD)
+def test_max_load_has_no_order():
+    problem = build_problem("abc", CHAIN, boxes(2, 0), objective=Objective.MAX_LOAD)
     for device in np.ndindex(2, 2, 2):
         value = plan_value(problem, np.array(device), {})
-        assert check_plan(plan_of(problem, list(device), value=value), problem).ok
+        assert check_plan(build_plan(problem, list(device), value=value), problem).ok

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 from reference.step_problems import step_problem
+from small_problems import boxes, build_plan, build_problem, ring_of
 
 from go_rl.core import Objective, OpKind, PlanError, Problem, Status
 from go_rl.core.graph.fusion import MAX_BOUNDARY
@@ -146,7 +147,7 @@ ARRAYS = (*PER_DEVICE, *PER_LINK)
 
 
 @pytest.fixture
-def ring(problem_of, small_ring):
+def ring():
     """A chain of three with tied weights and a copied mask, on links of 100 B/s."""
     per_node = {
         "seconds": {"m": 1e-4}, "weights": {"a": 8, "b": 8, "c": 5}, "tied": {
@@ -154,7 +155,7 @@ def ring(problem_of, small_ring):
         },
     }  # fmt: skip
     edges = [("m", "a", 1.0), ("m", "c", 1.0), ("a", "b", 10.0), ("b", "c", 20.0)]
-    return problem_of("mabc", edges, small_ring(3, latency=0.5), "default", per_node)
+    return build_problem("mabc", edges, ring_of(3, latency=0.5), "default", per_node)
 
 
 def of_node(problem, letter: str) -> int:
@@ -173,9 +174,9 @@ def test_a_ring_by_hand(ring):
     assert found.peak_bytes is None
 
 
-def test_max_load_by_hand(problem_of, small_boxes):
-    problem = problem_of(
-        "ab", [("a", "b")], small_boxes(2, 0), objective=Objective.MAX_LOAD,
+def test_max_load_by_hand():
+    problem = build_problem(
+        "ab", [("a", "b")], boxes(2, 0), objective=Objective.MAX_LOAD,
         per_node={"transfers": {"a": 0.25}, "weights": {"b": 3}},
     )  # fmt: skip
     found = plan_figures(problem, np.array([0, 1]), {}, None)
@@ -200,8 +201,8 @@ def changed(plan: Any, **arrays: Any) -> Any:
 
 
 @pytest.fixture
-def honest(ring, plan_of):
-    plan = plan_of(ring, [0, 0, 0, 1], value=2.0001, bound=0.0)
+def honest(ring):
+    plan = build_plan(ring, [0, 0, 0, 1], value=2.0001, bound=0.0)
     assert check_plan(plan, ring).ok
     return plan
 

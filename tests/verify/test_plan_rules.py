@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from small_problems import boxes, build_problem, ring_of
 
 from go_rl.core import Objective, PlanError, Status
 from go_rl.verify.rules import FORM_RULES, RULES, legal
@@ -169,35 +170,25 @@ LATENCY_CASES = [
 ]  # fmt: skip
 
 
-def _violations(case, problem_of, hardware, **fields):
-    settings = {**fields, **case.fields}
-    problem = problem_of(
-        case.nodes, case.edges, hardware, case.rules, per_node=case.per_node, **settings
-    )
-    return legal(problem, np.array(case.device, np.int16), case.replicas)
+CASES = {
+    Objective.RING: RING_CASES,
+    Objective.MAX_LOAD: BOX_CASES,
+    Objective.LATENCY: LATENCY_CASES,
+}
 
 
-def _assert_as_expected(case, found):
+@pytest.mark.parametrize(
+    ("objective", "case"),
+    [pytest.param(each, c, id=f"{each}: {c.what}") for each, cases in CASES.items() for c in cases],
+)
+def test_rules(objective, case):
+    hardware = ring_of(case.chips) if objective is Objective.RING else boxes(2, 1)
+    fields = {"objective": objective, "per_node": case.per_node, **case.fields}
+    problem = build_problem(case.nodes, case.edges, hardware, case.rules, **fields)
+    found = legal(problem, np.array(case.device, np.int16), case.replicas)
     assert [v.rule for v in found] == ([] if case.rule is None else [case.rule])
     for word in case.words:
         assert word in found[0].message
-
-
-@pytest.mark.parametrize("case", RING_CASES, ids=lambda c: c.what)
-def test_ring_rules(case, problem_of, small_ring):
-    _assert_as_expected(case, _violations(case, problem_of, small_ring(case.chips)))
-
-
-@pytest.mark.parametrize("case", BOX_CASES, ids=lambda c: c.what)
-def test_max_load_rules(case, problem_of, small_boxes):
-    found = _violations(case, problem_of, small_boxes(2, 1), objective=Objective.MAX_LOAD)
-    _assert_as_expected(case, found)
-
-
-@pytest.mark.parametrize("case", LATENCY_CASES, ids=lambda c: c.what)
-def test_latency_rules(case, problem_of, small_boxes):
-    found = _violations(case, problem_of, small_boxes(2, 1), objective=Objective.LATENCY)
-    _assert_as_expected(case, found)
 
 
 def test_every_rule_is_broken_by_some_case():
@@ -211,23 +202,23 @@ def test_each_rule_has_english_and_a_name_of_its_own():
     assert all(rule.english for rule in table)
 
 
-def test_status_says_what_kind_of_failure_it_is(problem_of, small_ring):
-    heavy = problem_of("ab", [("a", "b")], small_ring(2), per_node={"weights": {"a": 101}})
+def test_status_says_what_kind_of_failure_it_is():
+    heavy = build_problem("ab", [("a", "b")], ring_of(2), per_node={"weights": {"a": 101}})
     assert legal(heavy, np.array([0, 1]), {})[0].status is Status.OUT_OF_MEMORY
-    wrong = problem_of("ab", [("a", "b")], small_ring(2), per_node={"seconds": {"a": np.inf}})
+    wrong = build_problem("ab", [("a", "b")], ring_of(2), per_node={"seconds": {"a": np.inf}})
     assert legal(wrong, np.array([0, 1]), {})[0].status is Status.UNSUPPORTED
     assert legal(wrong, np.array([1, 0]), {})[0].status is Status.ILLEGAL
 
 
-def test_on_a_ring_a_cpu_has_a_memory_too(problem_of, small_ring, small_boxes):
-    hardware = replace(small_boxes(1, 1), links=small_ring(2).links)
-    problem = problem_of("ab", [("a", "b")], hardware, per_node={"weights": {"b": 11}})
+def test_on_a_ring_a_cpu_has_a_memory_too():
+    hardware = replace(boxes(1, 1), links=ring_of(2).links)
+    problem = build_problem("ab", [("a", "b")], hardware, per_node={"weights": {"b": 11}})
     found = legal(problem, np.array([0, 1]), {})
     assert [(v.rule, "chip 1 holds 11 bytes" in v.message) for v in found] == [("weights", True)]
 
 
-def test_several_rules_are_reported_together(problem_of, small_ring):
-    problem = problem_of("abc", CHAIN, small_ring(4), per_node={"weights": {"a": 101}})
+def test_several_rules_are_reported_together():
+    problem = build_problem("abc", CHAIN, ring_of(4), per_node={"weights": {"a": 101}})
     found = legal(problem, np.array([3, 0, 0]), {})
     assert [v.rule for v in found] == ["acyclic", "no-skip", "no-skip", "weights"]
 
@@ -240,8 +231,8 @@ def test_several_rules_are_reported_together(problem_of, small_ring):
         ([0, 1, 2], {-1: (1,)}, "-1 is not the index of a node"),
     ],
 )
-def test_a_plan_of_another_graph_is_refused(device, replicas, words, problem_of, small_ring):
-    problem = problem_of("abc", CHAIN, small_ring(3), "default")
+def test_a_plan_of_another_graph_is_refused(device, replicas, words):
+    problem = build_problem("abc", CHAIN, ring_of(3), "default")
     with pytest.raises(PlanError) as error:
         legal(problem, np.array(device), replicas)
     assert words in str(error.value)

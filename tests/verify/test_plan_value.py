@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from small_problems import boxes, build_problem, ring_of
 
 from go_rl.core import Objective
 from go_rl.costs.models import ProblemOptions, file_hardware, make_problem
@@ -33,21 +34,21 @@ FORK_SECONDS = {"seconds": {"a": 1.0, "b": 1.5, "c": 0.25, "d": 1.0}}
         ("a copy everywhere", [0, 0, 1, 1], {0: (1,)}, 0.0, 2.5),
     ],
 )
-def test_ring(what, device, replicas, latency, seconds, problem_of, small_ring):
-    hardware = small_ring(3, 100.0, latency)
-    problem = problem_of("abcd", FORK, hardware, "default", per_node=FORK_SECONDS)
+def test_ring(what, device, replicas, latency, seconds):
+    hardware = ring_of(3, 100.0, latency)
+    problem = build_problem("abcd", FORK, hardware, "default", per_node=FORK_SECONDS)
     assert plan_value(problem, np.array(device), replicas) == pytest.approx(seconds, rel=1e-12)
 
 
-def test_traffic_passes_through_every_link_between(problem_of, small_ring):
+def test_traffic_passes_through_every_link_between():
     edges = [("a", "d", 500.0), ("a", "b", 1.0), ("b", "c", 1.0), ("c", "d", 3.0)]
-    problem = problem_of("abcd", edges, small_ring(4), "relay")
+    problem = build_problem("abcd", edges, ring_of(4), "relay")
     # The tensor of a is one, as large as its largest edge; the last link also carries c's 3 bytes.
     assert plan_value(problem, np.array([0, 1, 2, 3]), {}) == pytest.approx(5.03)
 
 
-def test_a_copy_takes_its_tensors_off_the_links(problem_of, small_ring):
-    problem = problem_of("abcd", FORK, small_ring(3, 10.0), "default", per_node=FORK_SECONDS)
+def test_a_copy_takes_its_tensors_off_the_links():
+    problem = build_problem("abcd", FORK, ring_of(3, 10.0), "default", per_node=FORK_SECONDS)
     # Link 0: 120, link 1: 130 bytes at 10 bytes/s; with a on chip 2 too: 100 and 10.
     assert plan_value(problem, np.array([0, 1, 2, 2]), {}) == pytest.approx(13.0)
     assert plan_value(problem, np.array([0, 1, 2, 2]), {0: (2,)}) == pytest.approx(10.0)
@@ -77,8 +78,8 @@ TIMES = {
         ("CPU nodes side by side", [2, 2, 0, 0, 2], Objective.LATENCY, 15.5),
     ],
 )
-def test_boxes(what, device, objective, seconds, problem_of, small_boxes):
-    problem = problem_of("abcde", DIAMOND, small_boxes(2, 1), per_node=TIMES, objective=objective)
+def test_boxes(what, device, objective, seconds):
+    problem = build_problem("abcde", DIAMOND, boxes(2, 1), per_node=TIMES, objective=objective)
     assert [str(n) for n in problem.graph.names] == list("abcde")
     assert plan_value(problem, np.array(device), {}) == pytest.approx(seconds, rel=1e-12)
 

@@ -70,20 +70,15 @@ def test_shipped_weights_are_found_by_target(path, monkeypatch):
 def test_other_files_are_refused(path, tmp_path, monkeypatch):
     with pytest.raises(CheckpointError, match="no rank weights 'ranks-9'"):
         FlagRanks.load("ranks-9")
-    bad = tmp_path / "bad.npz"
-    bad.write_bytes(path.read_bytes()[:1000])
-    with pytest.raises(CheckpointError, match=r"bad\.npz: cannot be read as weights"):
-        FlagRanks.load(bad)
     manifest, arrays = read_parameters(path)
     for changed, complaint in (
-        ({"format": "go_rl-kernel-cost"}, "is no file of rank weights"),
         ({"interface": 1}, "its interface is 1, and this version of go_rl reads 3"),
         ({"network": {"embedding": 3}}, "manifest does not fit this version"),
         ({"network": {**manifest["network"], "head": 4}}, "this version expects"),
     ):
-        write_parameters(bad, _tree(arrays), {**manifest, **changed})
+        write_parameters(tmp_path / "bad.npz", _tree(arrays), {**manifest, **changed})
         with pytest.raises(CheckpointError, match=complaint):
-            FlagRanks.load(bad)
+            FlagRanks.load(tmp_path / "bad.npz")
     monkeypatch.setattr(predictor, "flag_settings", lambda: ["one"])
     with pytest.raises(CheckpointError, match="its features is "):
         FlagRanks.load(path)

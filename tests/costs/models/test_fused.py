@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from reference.step_problems import random_edges, random_kinds
+from small_graphs import graph_of
 
 from go_rl.core import (
     Device,
@@ -23,7 +24,7 @@ from go_rl.core import (
 from go_rl.costs.models import Analytical, ProblemOptions, make_problem
 from go_rl.costs.models.analytical import Efficiency
 from go_rl.graphs.cutting.fusion import Fuser
-from go_rl.graphs.readers.graph_builder import GraphBuilder, Node
+from go_rl.graphs.readers.graph_builder import Node
 
 MATMUL, ELEMENTWISE, MOVEMENT = OpKind.MATMUL, OpKind.ELEMENTWISE, OpKind.MOVEMENT
 INPUT, OTHER = OpKind.INPUT, OpKind.OTHER
@@ -32,22 +33,16 @@ EVEN = Analytical({"tile": Efficiency(1.0, 1.0, 1.0, 1.0, 1.0, 1.0)})
 TILE = Device("tile", 1.0, 1e9, 1.0, launch_seconds=0.5)
 
 
-def boxes(
-    devices: int = 1, *, device: Device = TILE, element_bytes: float | None = None
-) -> Hardware:
-    return Hardware("boxes", (device,) * devices, Links(Topology.FULL, 1.0), element_bytes)
+def boxes(devices: int = 1) -> Hardware:
+    return Hardware("boxes", (TILE,) * devices, Links(Topology.FULL, 1.0))
 
 
 def graph(kinds, edges, accessed, flops=None, **columns) -> OpGraph:
     """Edges are (u, v, bytes[, result]); a column has one entry a node."""
-    builder = GraphBuilder("model")
-    for n, kind in enumerate(kinds):
-        own = {name: values[n] for name, values in columns.items()}
-        work = 0.0 if flops is None else flops[n]
-        builder.add_node(Node(n, "Op", kind, flops=work, bytes_accessed=accessed[n], **own))
-    for u, v, size, *output in edges:
-        builder.add_edge(u, v, size, *output)
-    return builder.build()
+    columns |= {"bytes_accessed": accessed, "flops": flops or [0.0] * len(kinds)}
+    own = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+    nodes = (Node(n, "Op", kind, **own[n]) for n, kind in enumerate(kinds))
+    return graph_of(nodes, edges, "model")
 
 
 def makespan(made: OpGraph, hardware: Hardware | None = None, **options) -> Problem:

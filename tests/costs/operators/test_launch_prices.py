@@ -13,7 +13,7 @@ import go_rl
 from go_rl import load
 from go_rl.costs.devices import find_device
 from go_rl.costs.operators.launches import Launches, eager_launches
-from go_rl.costs.operators.launches.launch import Launch
+from go_rl.costs.operators.launches.launch import Launch, operator_rows
 from go_rl.costs.operators.launches.launch_prices import STREAMED_SHARE, launch_prices, total_bounds
 from go_rl.costs.operators.launches.launch_replay import (
     Operators,
@@ -153,8 +153,6 @@ def test_pieces_become_one_launch_on_request_only():
 
 def test_what_attention_does_is_counted_once():
     """Two products of 2 · 4 · 6 · 10 · 8 FLOP; queries, keys, values and result once."""
-    from go_rl.costs.operators.launches.launch import Launch, operator_rows
-
     sizes = {"batch": 2, "heads": 4, "groups": 2, "queries": 6, "keys": 10, "depth": 8}
     plain, causal = (
         operator_rows([Launch("attention", {**sizes, "causal": each}, (0,), "attention")])

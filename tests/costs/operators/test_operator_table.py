@@ -49,29 +49,6 @@ def test_packed_tables_and_measured_columns_are_read(tmp_path):
     assert (rows.sizes["batch"].tolist(), rows.sizes["width"].tolist()) == ([8], [16])
 
 
-@pytest.mark.parametrize(
-    ("line", "message"),
-    [
-        ("bmn,2,3,5,7,,,,,,,", "line 2: unknown operator 'bmn'; did you mean 'bmm'"),
-        ("bmm,2,-3,5,7,,,,,,,", "line 2: bmm: rows must be a positive whole number, not -3"),
-        ("bmm,2,0,5,7,,,,,,,", "rows must be a positive whole number, not 0"),
-        ("bmm,2,,5,7,,,,,,,", "line 2: bmm: rows is missing"),
-        ("bmm,2,2.5,5,7,,,,,,,", "rows must be a positive whole number, not 2.5"),
-        ("bmm,2,nan,5,7,,,,,,,", "rows must be a positive whole number, not nan"),
-        ("bmm,2,many,5,7,,,,,,,", "rows must be a number, not 'many'"),
-        ("bmm,1e12,1e12,5,1e12,,,,,,,", "its result has 1e.36 elements, too many"),
-        ("conv,2,,,,,3,4,9,2,1,1", "kernel_size 9 is larger than the padded input, 4"),
-        ("conv,2,,,,,3,4,3,2,1,-1", "padding must be zero or a positive whole number"),
-        ("bmm,1e15,3,5,7,,,,,,,", "batch must be at most 1,099,511,627,776, not 1e15"),
-        ("BMM,2,3,5,7,,,,,,,", "unknown operator 'BMM'; did you mean 'bmm'"),
-        ("add,2,3", "has 3 cells, the head 12"),
-    ],
-)
-def test_wrong_rows_are_one_clear_error(line, message, tmp_path):
-    with pytest.raises(OperatorError, match=message):
-        read_operators(table(tmp_path, line))
-
-
 ATTENTION = "op,batch,heads,groups,queries,keys,depth,causal"
 GROUPED = "op,batch,input_channel,output_channel,kernel_size,input_size,stride,padding,groups"
 
@@ -79,6 +56,20 @@ GROUPED = "op,batch,input_channel,output_channel,kernel_size,input_size,stride,p
 @pytest.mark.parametrize(
     ("head", "lines", "message"),
     [
+        *((HEAD, (line,), message) for line, message in (
+            ("bmn,2,3,5,7,,,,,,,", "line 2: unknown operator 'bmn'; did you mean 'bmm'"),
+            ("bmm,2,-3,5,7,,,,,,,", "line 2: bmm: rows must be a positive whole number, not -3"),
+            ("bmm,2,0,5,7,,,,,,,", "rows must be a positive whole number, not 0"),
+            ("bmm,2,,5,7,,,,,,,", "line 2: bmm: rows is missing"),
+            ("bmm,2,2.5,5,7,,,,,,,", "rows must be a positive whole number, not 2.5"),
+            ("bmm,2,nan,5,7,,,,,,,", "rows must be a positive whole number, not nan"),
+            ("bmm,2,many,5,7,,,,,,,", "rows must be a number, not 'many'"),
+            ("bmm,1e12,1e12,5,1e12,,,,,,,", "its result has 1e.36 elements, too many"),
+            ("conv,2,,,,,3,4,9,2,1,1", "kernel_size 9 is larger than the padded input, 4"),
+            ("conv,2,,,,,3,4,3,2,1,-1", "padding must be zero or a positive whole number"),
+            ("bmm,1e15,3,5,7,,,,,,,", "batch must be at most 1,099,511,627,776, not 1e15"),
+            ("BMM,2,3,5,7,,,,,,,", "unknown operator 'BMM'; did you mean 'bmm'"),
+            ("add,2,3", "has 3 cells, the head 12"))),
         (HEAD, (), "has no operators"),
         ("", (), "is empty"),
         ("B,H", ("1,2",), "has no column 'op'"),
@@ -92,7 +83,7 @@ GROUPED = "op,batch,input_channel,output_channel,kernel_size,input_size,stride,p
         (ATTENTION, ("attention,8,32,4,16,16,64,2",), "causal must be 0 or 1, not 2"),
         (GROUPED, ("grouped,1,6,8,3,9,1,1,4",), "input_channel 6 is no multiple of groups 4"),
     ],
-)
+)  # fmt: skip
 def test_wrong_tables_are_one_clear_error(head, lines, message, tmp_path):
     with pytest.raises(OperatorError, match=message):
         read_operators(table(tmp_path, *lines, head=head))

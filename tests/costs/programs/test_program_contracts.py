@@ -1,12 +1,13 @@
 """The contract of predictors, for CDMPP, `CodeTrees` and `MachineTrees`."""
 
+from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import pytest
-from costs.trees.test_predictor import PredictorContract, mean_error
+from costs.trees.test_predictor import PredictorContract
 
 from go_rl.core import TrainingError
 from go_rl.costs.programs.learn.code_trees import CodeTrees, MachineTrees
@@ -16,8 +17,6 @@ from go_rl.costs.programs.learn.reading import join_examples
 from go_rl.costs.programs.machine_code.machine_numbers import MACHINE_NAMES
 from go_rl.costs.trees.boosted import BoostedConfig
 from tests.costs.programs.made_up import learned_programs, made_up_programs, with_nests_and_traces
-
-LIGHTGBM = BoostedConfig(trees=30, leaves=4, learning_rate=0.3, least_rows=1)
 
 
 class ProgramContract(PredictorContract):
@@ -29,23 +28,21 @@ class ProgramContract(PredictorContract):
         given = self.examples().inputs
         return given if count is None else given.take(np.arange(count))
 
-    def losses(self, predicted):
-        truth = np.log(self.examples().seconds)
-        return mean_error(np.log(predicted), truth), mean_error(np.median(truth), truth)
+    def truth(self):
+        return np.log(self.examples().seconds)
 
 
 class TreeContract(ProgramContract):
     """Of a library that may not be there."""
 
-    library: ClassVar[str]
-    config: ClassVar[Any]
+    config = BoostedConfig(trees=30, leaves=4, learning_rate=0.3, least_rows=1, column_share=1.0)
 
     @pytest.fixture(autouse=True)
     def _has_library(self):
-        pytest.importorskip(self.library, reason="an extra of go_rl")
+        pytest.importorskip("lightgbm", reason="an extra of go_rl")
 
     def fitted(self):
-        return _trees(self.kind, self.config)
+        return _trees(self.kind, self.examples, self.config)
 
     def unfitted(self):
         kind: Any = self.kind
@@ -53,13 +50,12 @@ class TreeContract(ProgramContract):
 
 
 @cache
-def _trees(kind: Any, config: Any) -> Any:
-    return kind.fit(TreeContract.examples(), config)
+def _trees(kind: Any, examples: Callable[[], ProgramExamples], config: BoostedConfig) -> Any:
+    return kind.fit(examples(), config)
 
 
 class TestCodeTrees(TreeContract):
-    kind, library = CodeTrees, "lightgbm"
-    config = replace(LIGHTGBM, column_share=1.0)
+    kind = CodeTrees
 
     def test_predictions_are_made_smaller_for_relative_errors(self):
         """Trees that know nothing of the noise: e^±1 at the same features is best predicted low."""
@@ -96,12 +92,9 @@ def with_machine_code() -> ProgramExamples:
 
 
 class TestMachineTrees(TreeContract):
-    kind, library = MachineTrees, "lightgbm"
-    config = replace(LIGHTGBM, column_share=1.0, ridge=1.0)
+    kind = MachineTrees
+    config = replace(TreeContract.config, ridge=1.0)
     examples = staticmethod(with_machine_code)
-
-    def fitted(self):
-        return _machine_trees(self.config)
 
     def test_programs_without_code_are_refused(self):
         with pytest.raises(TrainingError, match="of 80 of 80 that is not known"):
@@ -139,13 +132,6 @@ class TestMachineTrees(TreeContract):
         both.save(tmp_path / "both.npz")
         again = MachineTrees.load(tmp_path / "both.npz").predict(known.inputs)
         assert np.median(again / known.seconds) == pytest.approx(both.factor, abs=0.2)
-
-
-@cache
-def _machine_trees(config: BoostedConfig) -> MachineTrees:
-    found = MachineTrees.fit(with_machine_code(), config)
-    assert isinstance(found, MachineTrees)
-    return found
 
 
 @pytest.mark.slow

@@ -59,34 +59,28 @@ def _weights(before: Any, after: Any) -> Facts:
     return {"sizes": digest(sizes), "weights": moments(new), "change": moments(change)}
 
 
-def _metrics(metrics: Any) -> list[float]:
-    return [short(float(x)) for x in metrics]
+def _updated(
+    agent: Agent, decoder: Any, samples: dict[str, int], credit: Credit
+) -> tuple[dict[str, Any], Facts]:
+    """What was drawn, and one PPO update that learned from it."""
+    found = collect(agent, TrainingCase("golden", decoder), samples, credit, SEED)
+    learner, metrics = update(agent.policy, PPO, new_learner(agent.params, PPO), [found.batch])
+    losses = [short(float(x)) for x in metrics]
+    return found.rollouts, _weights(agent.params, learner.params) | {"losses": losses}
 
 
 def ring_update(solver: str) -> Facts:
-    """One PPO update of the shipped policy of chips."""
-    agent = load_weights(SHIPPED_CHIPS).agent
-    case = TrainingCase("golden", RingPlans(problem(RING), solver=solver))
-    found = collect(agent, case, {"placement": 8}, Credit(), SEED)
-    learner = new_learner(agent.params, PPO)
-    learner, metrics = update(agent.policy, PPO, learner, [found.batch])
-    return _weights(agent.params, learner.params) | {
-        "placement rewards": moments([found.rollouts["placement"].reward]),
-        "losses": _metrics(metrics),
-    }
+    """Of the shipped policy of chips."""
+    agent, decoder = load_weights(SHIPPED_CHIPS).agent, RingPlans(problem(RING), solver=solver)
+    drawn, facts = _updated(agent, decoder, {"placement": 8}, Credit())
+    return facts | {"placement rewards": moments([drawn["placement"].reward])}
 
 
 def step_update() -> Facts:
-    """One PPO update of an untrained node policy for placement, schedule and fusion."""
-    agent = _step_agent("nodes")
-    case = TrainingCase("golden", plan_decoder(problem(DEVICES), "nodes"))
-    found = collect(agent, case, {"plan": 8}, Credit(1.0), SEED)
-    learner = new_learner(agent.params, PPO)
-    learner, metrics = update(agent.policy, PPO, learner, [found.batch])
-    return _weights(agent.params, learner.params) | {
-        "seconds": moments([found.rollouts["plan"].priced.seconds]),
-        "losses": _metrics(metrics),
-    }
+    """Of an untrained node policy for placement, schedule and fusion."""
+    decoder = plan_decoder(problem(DEVICES), "nodes")
+    drawn, facts = _updated(_step_agent("nodes"), decoder, {"plan": 8}, Credit(1.0))
+    return facts | {"seconds": moments([drawn["plan"].priced.seconds])}
 
 
 def _step_agent(kind: str) -> Agent:
@@ -141,18 +135,17 @@ def _as_recorded(line: dict[str, float]) -> list[tuple[str, float]]:
 
 def ring_fine_tuning() -> Facts:
     """The shipped policy of chips learns on one graph; the best plan on the way."""
-    before, given = load_weights(SHIPPED_CHIPS).agent, problem(RING)
-    learner = FineTuned(before, FineTuneConfig(batch=8, ppo=PPO, first=4))
-    plan, agent = learner.learn(given, Budget(samples=SAMPLES), SEED)
-    return facts_of(plan, given) | _weights(before.params, agent.params)
+    return _tuned(load_weights(SHIPPED_CHIPS).agent, RING)
 
 
 def step_fine_tuning(kind: str) -> Facts:
     """The same on connected devices; a node policy learns from scratch."""
-    before = _step_agent(kind)
-    config = FineTuneConfig(batch=8, ppo=PPO, first=4, top=1.0, remembered=8)
-    learner = FineTuned(before, config=config)
-    given = problem(DEVICES)
+    return _tuned(_step_agent(kind), DEVICES, top=1.0, remembered=8)
+
+
+def _tuned(before: Agent, setting: Setting, **config: Any) -> Facts:
+    given = problem(setting)
+    learner = FineTuned(before, FineTuneConfig(batch=8, ppo=PPO, first=4, **config))
     plan, agent = learner.learn(given, Budget(samples=SAMPLES), SEED)
     return facts_of(plan, given) | _weights(before.params, agent.params)
 

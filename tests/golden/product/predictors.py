@@ -94,20 +94,17 @@ def _kernel_data() -> KernelData:
     return load_kernel_data("kernels-cpu-1")
 
 
-def _few(data: KernelData) -> np.ndarray:
-    """Some kernels that have a time, spread over the data set."""
+@cache
+def _some() -> KernelData:
+    """Kernels that have a time, spread over the data set, as a data set of its own."""
+    data = _kernel_data()
     timed = np.flatnonzero(~np.isnan(plain_seconds(data)))
-    return timed[:: max(1, len(timed) // LEARNED_FROM)][:LEARNED_FROM]
-
-
-def _some(data: KernelData) -> KernelData:
-    """The same as a data set of its own."""
-    return data.take(_few(data))
+    return data.take(timed[:: max(1, len(timed) // LEARNED_FROM)][:LEARNED_FROM])
 
 
 def kernel_model_training() -> Facts:
     """A small network learns the seconds of a few measured kernels; and what it then predicts."""
-    some, losses = _some(_kernel_data()), []
+    some, losses = _some(), []
     config = KernelTrainConfig(SMALL, updates=100, nodes=640)
     weights = KernelPredictor.fit(
         some, config, members=1, report=lambda member, step, loss: losses.append(loss)
@@ -125,7 +122,7 @@ def rank_training(loss: RankLoss) -> Facts:
     embedding = replace(SMALL, outputs=8)
     config = RankTrainConfig(RankNetworkConfig(embedding, head=16), loss=loss, updates=30, batch=8)
     weights = FlagRanks.fit(
-        flag_times(_some(_kernel_data())), config, members=1,
+        flag_times(_some()), config, members=1,
         report=lambda member, step, value: losses.append(value),
     )  # fmt: skip
     scores = weights.order(kernels_of(KERNEL_SETS[0]))
@@ -137,7 +134,7 @@ def rank_training(loss: RankLoss) -> Facts:
 
 def boosted_training() -> Facts:
     """Boosted trees learn the seconds of a few measured kernels."""
-    some = _some(_kernel_data())
+    some = _some()
     seconds = plain_seconds(some)
     vocabulary = vocabulary_of(some.kernels.graph.op_type)
     summed = summed_features(kernel_features(some.kernels, vocabulary), len(vocabulary))
@@ -148,7 +145,7 @@ def boosted_training() -> Facts:
 
 def residual_learning() -> Facts:
     """A Gaussian process learns how far predictions are off on a few measured kernels."""
-    some = _some(_kernel_data())
+    some = _some()
     features = compared_features(some.kernels)
     predicted = predict_kernels(KernelPredictor.load(kernel_models()[0]), some.kernels).seconds
     residual = np.log(plain_seconds(some) / predicted)

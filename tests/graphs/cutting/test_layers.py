@@ -18,13 +18,9 @@ from go_rl.graphs.cutting.fusion import Fuser
 from go_rl.graphs.cutting.kernel_set import KernelSet, cut_kernels, join_kernels
 from go_rl.graphs.cutting.layer_blocks import ELSEWHERE, layer_blocks
 from go_rl.graphs.cutting.layers import in_layers, layers
-from go_rl.graphs.readers.graph_builder import GraphBuilder, Node
+from go_rl.graphs.readers.graph_builder import Node
 from go_rl.graphs.readers.jax.reader import trace_jax
 from go_rl.graphs.zoo import zoo_graph
-
-
-def named(*names):
-    return graph_of(len(names), [], {"names": names})
 
 
 @pytest.mark.parametrize(
@@ -40,7 +36,7 @@ def named(*names):
     ],
 )
 def test_layers_are_numbered_by_first_appearance_and_strays_follow_the_node_before(names, found):
-    assert layers(named(*names)).tolist() == found
+    assert layers(graph_of(len(names), [], {"names": names})).tolist() == found
 
 
 def test_without_scopes_a_layer_is_what_reads_one_array_of_weights_and_the_bias_behind_it():
@@ -155,22 +151,16 @@ def cut(graph: OpGraph, leader: list[int]) -> KernelSet:
     return cut_kernels(graph, np.array(leader))[0]
 
 
-def chain_of_kernels(
-    *shapes: tuple[int, ...], names: str = "abcdef", minor: float = 0.0
-) -> OpGraph:
+def chain_of_kernels(*shapes: tuple[int, ...], minor: float = 0.0) -> OpGraph:
     """An input and elementwise operators behind it; the last is the result."""
-    builder = GraphBuilder("chain")
-    for i, shape in enumerate(shapes):
-        size = float(4 * np.prod(shape))
-        kind = OpKind.ELEMENTWISE if i else OpKind.INPUT
-        builder.add_node(
-            Node(names[i], "add" if i else "input", kind, flops=float(bool(i)), output_bytes=size,
-                 output_itemsize=4.0, output_shape=shape, is_output=i == len(shapes) - 1,
-                 geometry=Geometry(minor=minor))
-        )  # fmt: skip
-        if i:
-            builder.add_edge(i - 1, i, float(4 * np.prod(shapes[i - 1])))
-    return builder.build()
+    sizes = [float(4 * np.prod(shape)) for shape in shapes]
+    nodes = (
+        Node("abcdef"[i], "add" if i else "input", OpKind.ELEMENTWISE if i else OpKind.INPUT,
+             flops=float(bool(i)), output_bytes=sizes[i], output_itemsize=4.0, output_shape=shape,
+             is_output=i == len(shapes) - 1, geometry=Geometry(minor=minor))
+        for i, shape in enumerate(shapes)
+    )  # fmt: skip
+    return small_graph(nodes, [(i, i + 1, size) for i, size in enumerate(sizes[:-1])], "chain")
 
 
 def test_a_kernel_has_what_it_reads_as_inputs():

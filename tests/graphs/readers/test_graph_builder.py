@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from small_graphs import graph_of
 
 from go_rl.core import FREE, NO_DIM, GraphError, OpKind, check_graph
 from go_rl.graphs.readers.graph_builder import GraphBuilder, Node
@@ -42,15 +43,12 @@ def test_nodes_are_sorted_stably():
 
 
 def test_every_feature_follows_its_node():
-    builder = GraphBuilder("g", {"format": "hand"})
     late = Node(
         7, "Conv", OpKind.CONVOLUTION, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, {"w": 4.0}, (8, 9), 3,
         True, True, "net/conv", {"gpu": 0.5}, 0.25,
     )  # fmt: skip
-    builder.add_node(late)
-    builder.add_node(node("first", seconds={"gpu": float("inf")}))
-    builder.add_edge(1, 0, 12.0, 2)
-    graph = builder.build()
+    first = node("first", seconds={"gpu": float("inf")})
+    graph = graph_of([late, first], [(1, 0, 12.0, 2)], meta={"format": "hand"})
     assert graph.names == ("first", 7)
     assert graph.index == {"first": 0, 7: 1}
     assert graph.op_type == ("Op", "Conv")
@@ -72,13 +70,12 @@ def test_every_feature_follows_its_node():
 
 def test_weights_are_tied_array_by_array():
     """w is read by 0, 1, 2 and 5, b by 1 and 5; v by one node; a "w" of another size is another."""
-    builder = GraphBuilder("g")
     reads = [{"w": 8.0}, {"w": 8.0, "b": 2.0}, {"w": 8.0}, {}, {"v": 4.0}, {"b": 2.0, "w": 8.0},
              {"w": 3.0}]  # fmt: skip
-    for i, arrays in enumerate(reads):
-        own = 1.0 if i == 2 else 0.0
-        builder.add_node(node(i, weight_arrays=arrays, weight_bytes=sum(arrays.values()) + own))
-    graph = builder.build()
+    graph = graph_of(
+        node(i, weight_arrays=arrays, weight_bytes=sum(arrays.values()) + (1.0 if i == 2 else 0.0))
+        for i, arrays in enumerate(reads)
+    )
     pairs = list(zip(graph.tied_node.tolist(), graph.tied_array.tolist(), strict=True))
     assert pairs == [(0, 0), (1, 0), (1, 1), (2, 0), (5, 0), (5, 1)]
     assert graph.tied_bytes.tolist() == [8.0, 2.0]
@@ -91,24 +88,12 @@ def two(**features):
     return built("ab", [("a", "b")], **features)
 
 
-def edge_to(number):
-    builder = GraphBuilder("g")
-    builder.add_node(node("a"))
-    builder.add_edge(0, number, 1.0)
-    return builder.build()
-
-
-def edge_of(num_bytes, output=0):
-    builder = GraphBuilder("g")
-    builder.add_edge(builder.add_node(node("a")), builder.add_node(node("b")), num_bytes, output)
-    return builder.build()
+def edge(number, num_bytes=1.0, output=0):
+    return graph_of([node("a"), node("b")], [(0, number, num_bytes, output)])
 
 
 def profiles(first, second):
-    builder = GraphBuilder("g")
-    builder.add_node(node("a", seconds=first))
-    builder.add_node(node("b", seconds=second))
-    return builder.build()
+    return graph_of([node("a", seconds=first), node("b", seconds=second)])
 
 
 NAN, INF = float("nan"), float("inf")
@@ -118,8 +103,8 @@ BAD = [
     (lambda: built([1, "1"], []), "node '1': node ids are unique"),
     (lambda: built("ab", [("a", "x")]), "names node 'x', which is absent"),
     (lambda: built("ab", [("a", "a")]), "node 'a' feeds itself"),
-    (lambda: edge_to(5), "an edge ends at 5, which is no node"),
-    (lambda: edge_to(-1), "an edge ends at -1, which is no node"),
+    (lambda: edge(5), "an edge ends at 5, which is no node"),
+    (lambda: edge(-1), "an edge ends at -1, which is no node"),
     (lambda: two(flops=NAN), "graph 'g', node 'a': flops is a finite number >= 0"),
     (lambda: two(flops=-1.0), "flops is a finite number >= 0"),
     (lambda: two(bytes_accessed=INF), "bytes_accessed is a finite number"),
@@ -132,9 +117,9 @@ BAD = [
     (lambda: profiles({"x": NAN}, {"x": 1.0}), "node 'a': seconds is a number >= 0, or inf"),
     (lambda: profiles({"x": 1.0}, {"x": -1.0}), "node 'b': seconds is"),
     (lambda: profiles({"x": 1.0}, {}), "node 'b' has no seconds for 'x'"),
-    (lambda: edge_of(NAN), "edge 0 (0 -> 1): edge_bytes is a finite number >= 0"),
-    (lambda: edge_of(-1.0), "edge_bytes is"),
-    (lambda: edge_of(1.0, -1), "edge_output is >= 0"),
+    (lambda: edge(1, NAN), "edge 0 (0 -> 1): edge_bytes is a finite number >= 0"),
+    (lambda: edge(1, -1.0), "edge_bytes is"),
+    (lambda: edge(1, output=-1), "edge_output is >= 0"),
 ]
 
 

@@ -1,26 +1,15 @@
 """Configurations and safetensors that are wrong: one clear error each, never a raw exception."""
 
-import json
-from pathlib import Path
 from typing import Any
 
 import pytest
 from graphs.readers.hf_models import LLAMA_8B, SMALL
-
-from go_rl.core import ReadError
-from go_rl.graphs.readers.load import load
 
 LLAMA = {**SMALL, "model_type": "llama"}
 
 
 def quantised(method: str, **settings: Any) -> dict[str, Any]:
     return {"quantization_config": {"quant_method": method, **settings}}
-
-
-def write(folder: Path, config: object) -> Path:
-    path = folder / "config.json"
-    path.write_text(json.dumps(config))
-    return path
 
 
 @pytest.mark.parametrize(
@@ -88,8 +77,6 @@ def test_a_wrong_dim_is_named(kind, dims, said, refused):
         ((10).to_bytes(8, "little") + b'{"a": "b"}', "'a': dtype None, shape None"),
     ],
 )
-def test_damaged_headers(tmp_path, content, said):
-    path = write(tmp_path, LLAMA_8B)
+def test_damaged_headers(tmp_path, content, said, refused):
     (tmp_path / "model.safetensors").write_bytes(content)
-    with pytest.raises(ReadError, match=said):
-        load(path)
+    refused(LLAMA_8B, said, file="config.json")

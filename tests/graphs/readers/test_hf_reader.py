@@ -1,7 +1,5 @@
 """Graphs read from files and names of Hugging Face."""
 
-import json
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,7 +8,6 @@ from graphs.readers.hf_written import TOKENS, WRITTEN
 
 from go_rl.core import OpGraph
 from go_rl.graphs.readers.hf.families.known import FAMILIES
-from go_rl.graphs.readers.load import load
 
 
 @pytest.mark.parametrize(
@@ -27,22 +24,17 @@ def test_counts_of_published_models(name, read):
 @pytest.mark.parametrize(
     ("kind", "pattern", "sparse"),
     [
-        ("qwen2_moe", {}, {0, 1, 2, 3, 4, 5}),
-        ("qwen2_moe", {"decoder_sparse_step": 2}, {1, 3, 5}),
-        ("qwen3_moe", {"mlp_only_layers": [0, 4]}, {1, 2, 3, 5}),
-        ("deepseek_v2", {"moe_layer_freq": 2}, {2, 4}),
-        ("llama4_text", {"interleave_moe_layer_step": 3}, {2, 5}),
-        ("llama4_text", {"moe_layers": [1]}, {1}),
+        ("qwen2_moe", {}, [0, 1, 2, 3, 4, 5]),
+        ("qwen2_moe", {"decoder_sparse_step": 2}, [1, 3, 5]),
+        ("qwen3_moe", {"mlp_only_layers": [0, 4]}, [1, 2, 3, 5]),
+        ("deepseek_v2", {"moe_layer_freq": 2}, [2, 4]),
+        ("llama4_text", {"interleave_moe_layer_step": 3}, [2, 5]),
+        ("llama4_text", {"moe_layers": [1]}, [1]),
     ],
-)  # fmt: skip
+)
 def test_blocks_that_have_experts(kind, pattern, sparse, read):
     graph = read({**SMALL, "model_type": kind, "num_hidden_layers": 6, **pattern}, sequence=8)
-    with_router = {
-        int(str(name).split("layers.")[1].split("/")[0])
-        for name in graph.names
-        if str(name).endswith("/topk")
-    }
-    assert with_router == sparse
+    assert blocks_with(graph, "/topk") == sparse
 
 
 @pytest.mark.parametrize("kind", FAMILIES)
@@ -79,13 +71,6 @@ REST_8B = 2 * (2 * 128256 * 4096 + (2 * 2 + 1) * 4096)
 """Bytes of tables, head and normalisations, which stay bfloat16."""
 
 
-def read(folder: Path, config: Any, method: str, **settings: Any) -> OpGraph:
-    quantised = {**config, "quantization_config": {"quant_method": method, **settings}}
-    path = folder / "config.json"
-    path.write_text(json.dumps(quantised))
-    return load(path, {"sequence": 8})
-
-
 def blocks_8b(matrix: Any) -> float:
     return 2 * sum(count * matrix(*shape) for shape, count in MATRICES_8B.items())
 
@@ -115,13 +100,13 @@ def blocks_8b(matrix: Any) -> float:
          lambda r, c: r * c / 2 + r * c / 64 + 4 * r * c / 64 / 256, "4 bits"),
     ],
 )  # fmt: skip
-def test_bytes_with_scales(tmp_path, method, settings, matrix, said):
-    graph = read(tmp_path, TWO_LAYERS, method, **settings)
+def test_bytes_with_scales(method, settings, matrix, said, read):
+    quantised = {"quantization_config": {"quant_method": method, **settings}}
+    graph = read(TWO_LAYERS | quantised, sequence=8)
     assert stored(graph) == pytest.approx(blocks_8b(matrix) + REST_8B, rel=1e-12)
     assert said in " ".join(graph.meta["notes"])
     # Results and FLOP are those of bfloat16.
-    (tmp_path / "config.json").write_text(json.dumps(TWO_LAYERS))
-    plain = load(tmp_path / "config.json", {"sequence": 8})
+    plain = read(TWO_LAYERS, sequence=8)
     assert graph.output_bytes.tolist() == plain.output_bytes.tolist()
     assert graph.flops.tolist() == plain.flops.tolist()
     assert graph.bytes_accessed.sum() < plain.bytes_accessed.sum()

@@ -128,20 +128,16 @@ def test_flop_by_hand(function, args, flops):
 QUICK = frozenset(("mlp-training", "lenet-training", "dcgan", "gru", "neural-ode"))
 
 
-def _parameters():
-    slow = pytest.mark.slow
-    return [pytest.param(m, id=m.name, marks=() if m.name in QUICK else (slow,)) for m in MODELS]
+def _cases():
+    for model in MODELS:
+        slow = () if model.name in QUICK else (pytest.mark.slow,)
+        yield pytest.param(model, JaxOptions(), id=model.name, marks=slow)
+        if model.name in ("gru", "neural-ode"):
+            yield pytest.param(model, JaxOptions(unroll_limit=0), id=f"{model.name}, folded")
 
 
-@pytest.mark.parametrize("model", _parameters())
-def test_within_five_percent_of_xla(model):
-    row = compare(model)
-    assert row.flops_ratio == pytest.approx(1, abs=0.05)
-    assert row.bytes_ratio == pytest.approx(1, abs=0.05)
-
-
-@pytest.mark.parametrize("model", [m for m in MODELS if m.name in ("gru", "neural-ode")])
-def test_folded_loops_cost_within_five_percent_too(model):
-    row = compare(model, JaxOptions(unroll_limit=0))
+@pytest.mark.parametrize(("model", "options"), [*_cases()])
+def test_within_five_percent_of_xla(model, options):
+    row = compare(model, options)
     assert row.flops_ratio == pytest.approx(1, abs=0.05)
     assert row.bytes_ratio == pytest.approx(1, abs=0.05)

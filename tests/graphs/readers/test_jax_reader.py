@@ -6,6 +6,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from small_graphs import edges_of
 
 from go_rl.core import GraphError, OpKind, ReadError, UnknownOperatorError
 from go_rl.graphs.readers.jax.inline import JaxOptions
@@ -81,14 +82,8 @@ def test_several_results_are_told_apart_on_the_edges():
 
     graph = trace_jax(model, floats(3, 10))
     top = graph.op_type.index("top_k")
-    out = {
-        graph.op_type[r]: (o, b)
-        for s, r, o, b in zip(
-            graph.senders, graph.receivers, graph.edge_output, graph.edge_bytes, strict=True
-        )
-        if s == top
-    }
-    assert out == {"exp": (0, 24), "add": (1, 24)}
+    edges, name = edges_of(graph), graph.names[top]
+    assert (edges[name, "exp.0"], edges[name, "add.0"]) == ((24, 0), (24, 1))
     assert graph.output_bytes[top] == 48
     assert graph.is_output.sum() == 2
 

@@ -1,7 +1,7 @@
 """Stages of a plan compute, one after the other, what the function computes."""
 
 import functools
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import jax
@@ -21,14 +21,9 @@ TABLE = np.arange(12.0, dtype=np.float32).reshape(3, 4)
 PARAMS = {"kernel": floats(4, 6), "bias": floats(6)}
 
 
-def run_stages(
-    program: JaxProgram,
-    stages: Sequence[JaxStage],
-    args: Sequence[Any],
-    kwargs: Mapping[str, Any] | None = None,
-) -> Any:
-    """Return ``function(*args, **kwargs)``, computed stage by stage on this machine."""
-    values = program.inputs(args, kwargs)
+def run_stages(program: JaxProgram, stages: Sequence[JaxStage], args: Sequence[Any]) -> Any:
+    """Return ``function(*args)``, computed stage by stage on this machine."""
+    values = program.inputs(args)
     for stage in stages:
         weights = tuple(values[n] for n in stage.weights)
         made = jax.jit(stage.function)(weights, tuple(values[n] for n in stage.inputs))
@@ -141,20 +136,20 @@ def test_what_cannot_be_cut_is_refused(function, options, message):
 
 
 @pytest.mark.parametrize(
-    ("device", "replicas", "message"),
+    ("device", "message"),
     [
-        ([0, 0], None, "device has 2 entries"),
-        ([0, 0, -1], None, "is on device -1"),
-        ([0, 0, 1, 0], None, "devices .* need each other's results"),
+        ([0, 0], "device has 2 entries"),
+        ([0, 0, -1], "is on device -1"),
+        ([0, 0, 1, 0], "devices .* need each other's results"),
     ],
 )
-def test_a_plan_that_does_not_fit_is_refused(device, replicas, message):
+def test_a_plan_that_does_not_fit_is_refused(device, message):
     def function(x):
         return jnp.cos(jnp.sin(jnp.exp(x))) if len(device) > 3 else jnp.sin(jnp.exp(x))
 
     program = jax_program(function, (floats(3),))
     with pytest.raises(PlanError, match=message):
-        program.stages(np.array(device, np.int16), replicas)
+        program.stages(np.array(device, np.int16))
 
 
 def test_other_arguments_than_traced_are_refused():

@@ -42,27 +42,6 @@ def test_inputs_give_the_sizes_that_exporters_named(symbolic):
 
 
 @pytest.mark.parametrize(
-    ("inputs", "message"),
-    [
-        ({"xx": (2, 3)}, r"no input 'xx' \(it has: x, z\); did you mean 'x'"),
-        ({"x": (2, 3, 4)}, "input 'x' has 2 dimensions, not the 3 of 2x3x4"),
-        ({"x": (2, 4)}, "input 'x', axis 1: its size is 3 in the file, and 4 was given"),
-        ({"x": (2, 3), "z": (5, 3)},
-         "input 'z', axis 0: its size is 2 as dimension 'unk__397', and 5 was given"),
-        ({"x": (2, 3)},
-         r"give --dim 'z_1=<size>', or whole shapes: --input 'x=<unk__397>x3' --input 'z="),
-        ({"x": (2, 0)}, "'x': the size of axis 1 must be at least 1"),
-        ({"x": "2x3"}, r"'x' must have a shape, such as .*not '2x3'"),
-        ({"x": (2, "3")}, "'x': the size of axis 1 must be a whole number >= 1, not '3'"),
-        ([("x", 3)], "inputs must be shapes by name"),
-    ],
-)  # fmt: skip
-def test_shapes_that_do_not_fit_are_refused(symbolic, inputs, message):
-    with pytest.raises(ReadError, match=message):
-        load_unchecked(symbolic, inputs=inputs)
-
-
-@pytest.mark.parametrize(
     ("options", "message"),
     [
         ({"dims": 5}, "dims must be sizes by name"),
@@ -82,9 +61,22 @@ def test_shapes_that_do_not_fit_are_refused(symbolic, inputs, message):
         ({"weights": 0}, r"weights must list positions of arguments, such as \(0, 2\), not 0"),
         ({"weights": (-1,)}, "weights must list positions of arguments, 0 or more, not -1"),
         ({"weights": (0,)}, "weights does not apply to ONNX"),
+        ({"inputs": {"xx": (2, 3)}}, r"no input 'xx' \(it has: x, z\); did you mean 'x'"),
+        ({"inputs": {"x": (2, 3, 4)}}, "input 'x' has 2 dimensions, not the 3 of 2x3x4"),
+        ({"inputs": {"x": (2, 4)}},
+         "input 'x', axis 1: its size is 3 in the file, and 4 was given"),
+        ({"inputs": {"x": (2, 3), "z": (5, 3)}},
+         "input 'z', axis 0: its size is 2 as dimension 'unk__397', and 5 was given"),
+        ({"inputs": {"x": (2, 3)}},
+         r"give --dim 'z_1=<size>', or whole shapes: --input 'x=<unk__397>x3' --input 'z="),
+        ({"inputs": {"x": (2, 0)}}, "'x': the size of axis 1 must be at least 1"),
+        ({"inputs": {"x": "2x3"}}, r"'x' must have a shape, such as .*not '2x3'"),
+        ({"inputs": {"x": (2, "3")}},
+         "'x': the size of axis 1 must be a whole number >= 1, not '3'"),
+        ({"inputs": [("x", 3)]}, "inputs must be shapes by name"),
     ],
 )  # fmt: skip
-def test_options_of_another_type_are_refused(symbolic, options, message):
+def test_options_that_do_not_fit_are_refused(symbolic, options, message):
     with pytest.raises(ReadError, match=message):
         load_unchecked(symbolic, **options)
 

@@ -71,12 +71,8 @@ def test_models_that_are_wrong(text, dims, message):
         read(text, **dims)
 
 
-def _with_unknown(unknown="error"):
+def test_unknown_operators_are_named_with_their_counts():
     text = """(float[2,3] x) => (float[2,3] y)
         { a = own.Twist(x) b = own.Twist(a) [bend] y = own.Bend(b, w) }"""
-    return read(text, header("w", [64, 64]), domains=["own"], unknown=unknown)
-
-
-def test_unknown_operators_are_named_with_their_counts():
     with pytest.raises(UnknownOperatorError, match=r"own\.Twist \(2\), own\.Bend \(1\)"):
-        _with_unknown()
+        read(text, header("w", [64, 64]), domains=["own"])

@@ -24,18 +24,15 @@ CELL = f"""cell ({GO}, float[1,{WIDTH}] h, float[1,{WIDTH}] c) =>
 """One step of an LSTM as exporters write it into a loop."""
 
 
-def lstm_loop(trips=STEPS, **dims):
-    given = "" if trips else ", int64 n"
-    stored = [array("n", trips, np.int64)] if trips else []
+def lstm_loop():
     return read(
-        f"""(float[{STEPS},1,{WIDTH}] x, float[1,{WIDTH}] h0, float[1,{WIDTH}] c0{given}) => (y)
+        f"""(float[{STEPS},1,{WIDTH}] x, float[1,{WIDTH}] h0, float[1,{WIDTH}] c0) => (y)
         <bool yes = {{1}}> {{ [loop] h, c, y = Loop(n, yes, h0, c0)<body = {CELL}> }}""",
         header("w", [4 * WIDTH, WIDTH]),
         header("r", [4 * WIDTH, WIDTH]),
         header("bw", [4 * WIDTH]),
         header("br", [4 * WIDTH]),
-        *stored,
-        **dims,
+        array("n", STEPS, np.int64),
     )
 
 
@@ -118,7 +115,7 @@ RECURRENT = {"LSTM": (4, 17), "GRU": (3, 17), "RNN": (1, 1)}
 """Gates, and FLOP of a cell an element besides the bias."""
 
 
-def layer(op, directions=1, steps=LENGTH, outputs=("y",), states=(), layout=0, batch=BATCH):
+def layer(op, directions, layout):
     gates = RECURRENT[op][0]
     weights = [
         header("w", [directions, gates * HIDDEN, INPUTS]),
@@ -126,20 +123,11 @@ def layer(op, directions=1, steps=LENGTH, outputs=("y",), states=(), layout=0, b
         header("b", [directions, 2 * gates * HIDDEN]),
     ]
     direction = "bidirectional" if directions == 2 else "forward"
-    rows = (batch, steps) if layout else (steps, batch)
-    inputs = [value("x", [*rows, INPUTS]), *(value(s, [directions, batch, HIDDEN]) for s in states)]
-    operands = ["x", "w", "r", "b", *([""] if states else []), *states]
+    rows = (BATCH, LENGTH) if layout else (LENGTH, BATCH)
+    made = [*rows, directions, HIDDEN] if layout else [LENGTH, directions, BATCH, HIDDEN]
     attributes = {"hidden_size": HIDDEN, "direction": direction, "layout": layout}
-    nodes = [helper.make_node(op, operands, list(outputs), "rnn", **attributes)]
-    kinds = {
-        "y": value("y", [steps, directions, batch, HIDDEN]),
-        "h": value("h", [directions, batch, HIDDEN]),
-        "c": value("c", [directions, batch, HIDDEN]),
-    }
-    if layout:
-        kinds["y"] = value("y", [batch, steps, directions, HIDDEN])
-        kinds |= {n: value(n, [batch, directions, HIDDEN]) for n in ("h", "c")}
-    return model(nodes, inputs, [kinds[o] for o in outputs if o], weights)
+    node = helper.make_node(op, ["x", "w", "r", "b"], ["y"], "rnn", **attributes)
+    return model([node], [value("x", [*rows, INPUTS])], [value("y", made)], weights)
 
 
 def longest_chain(graph):
@@ -156,7 +144,7 @@ def longest_chain(graph):
 @pytest.mark.parametrize("layout", [0, 1])
 @pytest.mark.parametrize("directions", [1, 2])
 def test_a_layer_is_its_steps(op, layout, directions):
-    graph = read_onnx_model(layer(op, directions, layout=layout), "m")
+    graph = read_onnx_model(layer(op, directions, layout), "m")
     gates, element = RECURRENT[op]
     products = [n for n in graph.names if n.endswith("/state")]
     assert len(products) == directions * LENGTH

@@ -127,10 +127,9 @@ def test_a_sparse_array_stores_values_and_coordinates(rank, stored, place):
     assert graph.flops.sum() == 2 * 4 * 10 * 10
 
 
-def read_after(nodes, *weights, output="y", stated="", x="float[2,3,8,8] x", unknown="bytes"):
+def read_after(nodes, *weights, x="float[2,3,8,8] x", unknown="bytes"):
     """The graph of nodes after one that no reader knows, which makes ``a`` of ``x``."""
-    values = f"<{stated}>" if stated else ""
-    text = f"({x}) => ({output}) {values} {{ [twist] a = own.Twist(x) {nodes} }}"
+    text = f"({x}) => (y) {{ [twist] a = own.Twist(x) {nodes} }}"
     return read(text, *weights, domains=["own"], unknown=unknown)
 
 

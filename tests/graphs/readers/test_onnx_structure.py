@@ -142,8 +142,9 @@ def test_shape_arithmetic_of_every_operator_set(opset, in_process):
         opset=opset,
         batch=2,
     )
-    assert shape_of(graph, graph.num_nodes - 1) == [2, 12]
-    assert graph.flops.sum() == 24
+    assert set(graph.names) == {"x", "z"}
+    assert shape_of(graph, "z") == [2, 12]
+    assert (graph.flops.sum(), graph.weight_bytes.sum()) == (24, 0)
 
 
 def ints(*numbers):

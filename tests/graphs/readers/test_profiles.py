@@ -3,6 +3,7 @@
 import copy
 
 import pytest
+from small_graphs import edges_of
 
 from go_rl.core import FREE
 from go_rl.graphs.readers import load
@@ -28,10 +29,9 @@ def test_vertices_and_edges(loaded):
     assert graph.transfer_seconds is not None
     assert graph.transfer_seconds.tolist() == pytest.approx([4.0, 1.0, 1.0, 0.0])
     assert graph.output_bytes.tolist() == [4e10, 1e10, 1e10, 8e10]
-    edges = zip(graph.senders.tolist(), graph.receivers.tolist(), strict=True)
-    assert list(zip(edges, graph.edge_bytes.tolist(), strict=True)) == [
-        ((0, 1), 4e10), ((0, 2), 4e10), ((1, 3), 1e10), ((2, 3), 1e10),
-    ]  # fmt: skip
+    assert edges_of(graph) == {
+        (0, 1): (4e10, 0), (0, 2): (4e10, 0), (1, 3): (1e10, 0), (2, 3): (1e10, 0),
+    }  # fmt: skip
     assert graph.is_output.tolist() == [False, False, False, True]
     assert graph.meta["inputs"] == 3
     assert "none were measured" in graph.meta["notes"][0]
@@ -79,14 +79,8 @@ TEXT = "\n".join(
 
 def test_the_training_graph_mirrors_the_forward_one(loaded):
     graph = loaded(TEXT, training=True)
-    names = graph.names
-    edges = {
-        (names[u], names[v]): size
-        for u, v, size in zip(
-            graph.senders.tolist(), graph.receivers.tolist(), graph.edge_bytes.tolist(), strict=True
-        )
-    }
-    assert set(names) == {
+    edges = {ends: size for ends, (size, _) in edges_of(graph).items()}
+    assert set(graph.names) == {
         "node1", "node2", "node3", "node4",
         "node2_backward", "node3_backward", "node4_backward",
     }  # fmt: skip

@@ -47,16 +47,8 @@ def test_the_generic_form(loaded, in_process):
     assert graph.flops.sum() == 4
 
 
-BAD = [
-    ("module @m { func.func foo }", "cannot read this StableHLO text: .*expected"),
-    ("module @m {\n  func.func public @main(", "cannot read this StableHLO text"),
-    ("module @m {\n}\n", "malformed HLO|cannot read this"),
-]
-
-
-@pytest.mark.parametrize(("text", "message"), BAD)
-def test_bad_text_quotes_the_parser(refused, text, message):
-    refused(text, message)
+def test_bad_text_quotes_the_parser(refused):
+    refused("module @m { func.func foo }", "cannot read this StableHLO text: .*expected")
 
 
 def _exported(function, *shapes):

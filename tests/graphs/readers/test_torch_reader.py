@@ -137,10 +137,10 @@ REGIONS = ("wrap_with_set_grad_enabled", "wrap_with_autocast", "tag_activation_c
            "invoke_subgraph", "autograd_function_apply")  # fmt: skip
 
 
-def linear_body(rows=4, **more):
-    """A graph of one product with a weight, and what else it reads."""
-    inner = Program(a=(rows, 8), w=(8, 8), **more)
-    inner.op("linear", [(rows, 8)], "block", input="a", weight="w")
+def linear_body():
+    """A graph of one product with a weight."""
+    inner = Program(a=(4, 8), w=(8, 8))
+    inner.op("linear", [(4, 8)], "block", input="a", weight="w")
     return inner
 
 
@@ -173,15 +173,14 @@ def test_the_dearest_branch_is_taken():
     assert graph.meta["notes"] == ["n1: of its branches the dearest is taken, body"]
 
 
-def recurrent(kind, layers=1, both=False, steps=3, projected=0):
+def recurrent(kind, layers, both):
     """A recurrent operator of 5 inputs and 7 hidden elements over a batch of 2."""
     gates = {"lstm": 4, "gru": 3, "rnn_tanh": 1}[kind]
     directions, inputs, params = 1 + both, 5, []
-    program = Program(x=(steps, 2, 5), state=(layers * directions, 2, 7))
+    program = Program(x=(3, 2, 5), state=(layers * directions, 2, 7))
     for layer in range(layers):
         for direction in range(directions):
             sizes = [(gates * 7, inputs), (gates * 7, 7), (gates * 7,), (gates * 7,)]
-            sizes += [(projected, 7)] * bool(projected)
             params += [
                 program.weight(f"w{layer}{direction}{i}", size) for i, size in enumerate(sizes)
             ]
@@ -189,7 +188,7 @@ def recurrent(kind, layers=1, both=False, steps=3, projected=0):
     hx = Refs(["state", "state"]) if kind == "lstm" else "state"
     last = (layers * directions, 2, 7)
     program.op(
-        f"{kind}.input", [(steps, 2, 7 * directions), last, last][: 3 if kind == "lstm" else 2],
+        f"{kind}.input", [(3, 2, 7 * directions), last, last][: 3 if kind == "lstm" else 2],
         input="x", hx=hx, params=Refs(params), has_biases=True, num_layers=layers, dropout=0.0,
         train=False, bidirectional=both, batch_first=False,
     )  # fmt: skip

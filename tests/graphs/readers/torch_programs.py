@@ -93,12 +93,12 @@ class Program:
         self.graph["inputs"].append(value(name))
         return self.tensor(name, shape, kind, strides)
 
-    def weight(self, name: str, shape: Any, path: str = "", file: str = "") -> str:
-        """Add a parameter: ``path`` in the module, stored in a file of the archive."""
+    def weight(self, name: str, shape: Any, path: str = "") -> str:
+        """Add a parameter: ``path`` in the module."""
         target = path or name
         self.inputs.append({"parameter": {"arg": {"name": name}, "parameter_name": target}})
         self.graph["inputs"].append(value(name))
-        self.stored[target] = {"path_name": file or f"weight_{len(self.stored)}"}
+        self.stored[target] = {"path_name": f"weight_{len(self.stored)}"}
         return self.tensor(name, shape)
 
     def op(
@@ -132,11 +132,10 @@ class Program:
         })  # fmt: skip
         return made[0] if made else ""
 
-    def output(self, name: str, kind: str = "user_output", **target: str) -> None:
+    def output(self, name: str) -> None:
         """Return a tensor."""
         self.graph["outputs"].append(value(name))
-        held = value(name) if kind == "user_output" else {"name": name}
-        self.outputs.append({kind: {"arg": held, **target}})
+        self.outputs.append({"user_output": {"arg": value(name)}})
 
     def document(self) -> dict[str, Any]:
         """The program's document."""
@@ -155,21 +154,12 @@ class Program:
         documents = Pt2Documents(self.document(), ({"config": self.stored},))
         return read_documents(documents, "net", "net.pt2", ModelOptions(**options))
 
-    def save(self, path: Path) -> Path:
-        """Write an archive without weights."""
-        return write_archive(path, self.document(), {"config": self.stored})
 
-
-def write_archive(path: Path, program: Any, stored: Any = None) -> Path:
-    """Write an archive of documents, or of texts in their place."""
+def write_archive(path: Path, program: Any) -> Path:
+    """Write an archive of a document, or of a text in its place."""
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
-        for member, content in (
-            ("net/models/model.json", program),
-            ("net/data/weights/model_weights_config.json", stored),
-        ):
-            if content is not None:
-                text = content if isinstance(content, str) else json.dumps(content)
-                archive.writestr(member, text)
+        text = program if isinstance(program, str) else json.dumps(program)
+        archive.writestr("net/models/model.json", text)
     return path
 
 
@@ -178,9 +168,7 @@ def last_result(graph: dict[str, Any]) -> str:
     return graph["nodes"][-1]["outputs"][0]["as_tensor"]["name"]
 
 
-def graph_of(nested: Program, *inputs: str) -> dict[str, Any]:
-    """A graph as an argument of the operator that holds it; inputs in another order, or fewer."""
+def graph_of(nested: Program) -> dict[str, Any]:
+    """A graph as an argument of the operator that holds it."""
     graph = {**nested.graph, "outputs": [value(last_result(nested.graph))]}
-    if inputs:
-        graph["inputs"] = [value(i) for i in inputs]
     return {"as_graph": {"name": "body", "graph": graph}}

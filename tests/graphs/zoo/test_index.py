@@ -71,11 +71,7 @@ def test_misspelt_names_are_answered_with_the_nearest():
 def test_a_model_may_be_named_as_a_graph_of_the_zoo(tmp_path, monkeypatch):
     assert load("zoo:resnet18").digest == zoo_entry("resnet18").digest
     with pytest.raises(ReadError, match="frozen"):
-        load("zoo:resnet18", {"batch": 4})
-    with pytest.raises(ReadError, match="frozen"):
         load("zoo:resnet18", training=True)
-    with pytest.raises(ZooError, match="did you mean 'resnet18'"):
-        load("zoo:resnet-18")
     monkeypatch.chdir(tmp_path)
     shutil.copy(index.graph_path(index.FOLDER, "vgg16"), "zoo:resnet18")
     assert load("zoo:resnet18").name == "vgg16", "a file of that name comes first"

@@ -10,6 +10,7 @@ import pytest
 from reference.boxed_problems import random_devices, random_problem
 from reference.host_objectives import latency, max_load, optimum
 from reference.problem_with import problem_with
+from small_graphs import graph_of
 from tied_weights import tied
 
 from go_rl.core import (
@@ -27,7 +28,7 @@ from go_rl.core import (
 from go_rl.core.evaluation import STATUS_CODES
 from go_rl.costs.models import ProblemOptions, file_hardware, make_problem
 from go_rl.graphs.readers import load
-from go_rl.graphs.readers.graph_builder import GraphBuilder, Node
+from go_rl.graphs.readers.graph_builder import Node
 from go_rl.objectives.host.hypergraph import contract_problem
 from go_rl.objectives.host.max_load_cut_bound import fractional_knapsack
 from go_rl.objectives.host.methods.max_load_dp import assignment_value
@@ -43,18 +44,15 @@ CPU = Device("cpu", 1.0, 1.0, 1.0, is_cpu=True)
 
 def diamond(**fields) -> Problem:
     """a feeds b and c, both feed d; a's output costs 2 to move, the others' 1."""
-    builder = GraphBuilder("diamond")
-    for name in "abcd":
-        builder.add_node(Node(name, "Op", OpKind.OTHER))
-    for u, v in ((0, 1), (0, 2), (1, 3), (2, 3)):
-        builder.add_edge(u, v, 1.0)
+    nodes = (Node(name, "Op", OpKind.OTHER) for name in "abcd")
+    graph = graph_of(nodes, [(0, 1, 1.0), (0, 2, 1.0), (1, 3, 1.0), (2, 3, 1.0)], "diamond")
     hardware = Hardware("two and a host", (TILE, TILE, CPU), Links(Topology.FULL, 1.0))
     seconds = np.array([[4.0, 5.0, 6.0, 7.0], [40.0, 50.0, 60.0, np.inf]])
     values = {
         "weight_bytes": np.array([4.0, 4.0, 4.0, 2.0]), "edge_bytes": np.zeros(4),
         "transfer_seconds": np.array([2.0, 1.0, 1.0, 1.0]), **fields,
     }  # fmt: skip
-    return problem_with(builder.build(), hardware, Objective.MAX_LOAD, seconds, **values)
+    return problem_with(graph, hardware, Objective.MAX_LOAD, seconds, **values)
 
 
 def devices(*plan: int) -> np.ndarray:

@@ -61,7 +61,7 @@ def test_routes_are_what_the_fields_say(topology, shape):
     assert all(channel < table.channels for channel in channels.values())
 
 
-def on_mesh(problem: Problem, links: Links) -> Problem:
+def linked(problem: Problem, links: Links) -> Problem:
     return replace(problem, hardware=replace(problem.hardware, links=links))
 
 
@@ -97,21 +97,12 @@ def test_every_method_places_on_a_mesh_of_many_devices(name):
     assert check_plan(plan, problem).ok
 
 
-def test_an_objective_with_sets_of_devices_in_a_word_refuses_more():
-    problem = many(sends(MESH_2X2, [(0, 3)], [8.0]), (5, 13))
-    links = Links(Topology.FULL, 1.0)
-    with pytest.raises(ProblemError, match="works with at most 64 devices, and 'many' has 65"):
-        replace(
-            problem, objective=Objective.MAX_LOAD, hardware=replace(problem.hardware, links=links)
-        )
-
-
 def sends(links: Links, ends: list[tuple[int, int]], sizes: list[float]) -> Problem:
     """Producers of one second whose results go to readers of one second elsewhere."""
     count = len(ends)
     edges = [(i, count + i, size) for i, size in enumerate(sizes)]
     problem = step_problem([1.0] * 2 * count, edges, 4, kinds=[OpKind.MATMUL] * 2 * count)
-    return on_mesh(problem, links)
+    return linked(problem, links)
 
 
 def seconds(links: Links, ends: list[tuple[int, int]], sizes: list[float]) -> float:
@@ -143,15 +134,6 @@ def seconds(links: Links, ends: list[tuple[int, int]], sizes: list[float]) -> fl
 def test_by_hand(links, ends, sizes, expected):
     """Readers on one device run one after the other, where they would overlap."""
     assert seconds(links, ends, sizes) == expected
-
-
-@pytest.mark.parametrize("objective", [Objective.MAX_LOAD, Objective.LATENCY, Objective.RING])
-def test_an_objective_that_cannot_express_a_mesh_says_so(objective):
-    problem = sends(MESH_2X2, [(0, 3)], [8.0])
-    with pytest.raises(
-        ProblemError, match=r"objective .*(is a mesh: choose|has mesh links: choose)"
-    ):
-        replace(problem, objective=objective)
 
 
 TWO_HOSTS = Links(
@@ -211,8 +193,18 @@ def test_bad_links_are_one_clear_error(change, message):
     assert str(raised.value).startswith("mine.json")
 
 
-def test_an_objective_that_cannot_express_groups_says_so():
-    problem = step_problem([1.0, 1.0], [], 4)
-    hardware = replace(problem.hardware, links=TWO_HOSTS)
-    with pytest.raises(ProblemError, match="knows one class of links"):
-        replace(problem, hardware=hardware, objective=Objective.MAX_LOAD)
+@pytest.mark.parametrize(
+    ("objective", "links", "devices", "message"),
+    [
+        (Objective.MAX_LOAD, MESH_2X2, 4, "is a mesh: choose"),
+        (Objective.LATENCY, MESH_2X2, 4, "is a mesh: choose"),
+        (Objective.RING, MESH_2X2, 4, "has mesh links: choose"),
+        (Objective.MAX_LOAD, TWO_HOSTS, 4, "knows one class of links"),
+        (Objective.MAX_LOAD, Links(Topology.FULL, 1.0), 65,
+         "works with at most 64 devices, and 'boxes' has 65"),
+    ],
+)  # fmt: skip
+def test_an_objective_that_cannot_express_the_hardware_says_so(objective, links, devices, message):
+    problem = linked(step_problem([1.0, 1.0], devices=devices), links)
+    with pytest.raises(ProblemError, match=f"objective .*{message}"):
+        replace(problem, objective=objective)

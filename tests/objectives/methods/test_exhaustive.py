@@ -6,6 +6,7 @@ from itertools import product
 import numpy as np
 import pytest
 from reference.boxed_problems import random_problem
+from reference.host_objectives import latency, max_load, optimum
 from reference.random_rings import random_ring
 from reference.step_problems import step_problem
 
@@ -13,7 +14,6 @@ from go_rl.compare.portfolio.portfolio import run
 from go_rl.core import Budget, Objective, Problem, Status
 from go_rl.core.decisions import Decisions
 from go_rl.objectives.common.all_assignments import MOST_ASSIGNMENTS
-from go_rl.objectives.host.workspace import host_workspace
 from go_rl.objectives.methods import Exhaustive, is_small
 from go_rl.objectives.ring.simulate.pricing import RingPricer
 from go_rl.objectives.ring.workspace import ring_workspace
@@ -23,25 +23,16 @@ from go_rl.verify.rules import legal
 FEW = Budget(samples=1)
 
 
-def homes(problem: Problem) -> np.ndarray:
-    """[D ** N, N] every assignment of nodes."""
-    devices, nodes = problem.hardware.num_devices, problem.graph.num_nodes
-    return np.array(list(product(range(devices), repeat=nodes)), np.int16)
-
-
-def optimum(problem: Problem) -> float:
+def ring_optimum(problem: Problem) -> float:
     """Value of the best plan that the judge calls legal; inf without one."""
-    ring, rows = problem.objective is Objective.RING, homes(problem)
-    workspace = ring_workspace(problem) if ring else host_workspace(problem)
-    seconds = workspace.evaluate(Decisions(rows)).seconds
+    devices, nodes = problem.hardware.num_devices, problem.graph.num_nodes
+    rows = np.array(list(product(range(devices), repeat=nodes)), np.int16)
+    seconds = ring_workspace(problem).evaluate(Decisions(rows)).seconds
+    pricer = RingPricer(problem)
     for i in np.argsort(seconds, kind="stable"):
         if not np.isfinite(seconds[i]):
             break
-        home, copies = rows[i], {}
-        if ring:
-            pricer = RingPricer(problem)
-            home, copies = pricer.place(rows[i])[0], pricer.replicas(rows[i])
-        if not legal(problem, home, copies):
+        if not legal(problem, pricer.place(rows[i])[0], pricer.replicas(rows[i])):
             return float(seconds[i])
     return float("inf")
 
@@ -69,13 +60,15 @@ def tight_ring(seed: int) -> Problem:
     return replace(problem, output_bytes=size, edge_bytes=edges, hardware=hardware, memory=True)
 
 
-@pytest.mark.parametrize("objective", [Objective.MAX_LOAD, Objective.LATENCY])
-def test_boxes_are_decided_as_by_brute_force(objective):
+@pytest.mark.parametrize(
+    ("objective", "price"), [(Objective.MAX_LOAD, max_load), (Objective.LATENCY, latency)]
+)
+def test_boxes_are_decided_as_by_brute_force(objective, price):
     statuses = []
     for seed in range(24):
         problem = tight_box(seed, objective)
         plan = Exhaustive().optimize(problem, Budget(samples=10_000), seed)
-        best = optimum(problem)
+        best = optimum(problem, price)
         assert plan.value == pytest.approx(best), seed
         assert check_plan(plan, problem).status is plan.evaluation.status
         assert plan.evaluation.status in (Status.OK, Status.INFEASIBLE)
@@ -91,7 +84,7 @@ def test_rings_short_of_room_for_live_tensors_are_decided_as_by_brute_force():
         problem = tight_ring(seed)
         plan = Exhaustive().optimize(problem, Budget(samples=10_000), seed)
         assert check_plan(plan, problem).status is plan.evaluation.status
-        assert plan.evaluation.status.ok or optimum(problem) == np.inf, seed
+        assert plan.evaluation.status.ok or ring_optimum(problem) == np.inf, seed
         found.append(plan.evaluation.status)
     assert found.count(Status.OK) > 3
     assert Status.INFEASIBLE in found

@@ -7,29 +7,27 @@ import onnxruntime
 import pytest
 from jaxlib.mlir import ir
 from jaxlib.mlir.dialects import mpmd
-from layered_graphs import llama, onnx_file, posed
+from layered_graphs import llama, split_of
 
 import go_rl
 from go_rl.api.options import SINK_NAMES
 from go_rl.core import Budget, PlanError, SplitError, Status
-from go_rl.graphs.readers import load
 from go_rl.plans.sinks import SINKS, render_sink, write_sink
-from go_rl.plans.splits import judge, read_split
+from go_rl.plans.splits import judge
 from go_rl.plans.splits.layer_cuts import JOINED, LayerCuts
 
 TEXTS = tuple(name for name in SINKS if name not in ("onnx", "genai", "iree"))
 
 
-@pytest.fixture(scope="module")
-def problem(tmp_path_factory):
-    return posed(llama(tmp_path_factory.mktemp("llama")), "ring4")
-
-
 def planned(problem, text):
     """The plan of a split that the test wrote."""
-    found = judge(read_split(text, problem.graph, problem.hardware), problem, moves=False)
+    found = judged(problem, text)
     assert found.ok
     return found.plan
+
+
+def judged(problem, text, notation=None):
+    return judge(split_of(problem, text, notation), problem, moves=False)
 
 
 @pytest.fixture(scope="module")
@@ -45,9 +43,7 @@ def test_the_command_line_knows_all_sinks():
 def test_what_is_written_is_judged_as_the_plan_was(name, problem, layered):
     text = render_sink(name, layered, problem.graph)
     for notation in (name, None):
-        back = judge(
-            read_split(text, problem.graph, problem.hardware, notation), problem, moves=False
-        )
+        back = judged(problem, text, notation)
         assert back.plan.value == layered.value
         running = ~problem.graph.is_fed
         assert np.array_equal(back.plan.device[running], layered.device[running])
@@ -56,8 +52,7 @@ def test_what_is_written_is_judged_as_the_plan_was(name, problem, layered):
 @pytest.mark.parametrize("sink", JOINED)
 def test_a_plan_made_for_a_tool_can_be_told_to_it(sink, problem):
     plan = LayerCuts(sink).optimize(problem, Budget(samples=10_000), 0)
-    back = read_split(render_sink(sink, plan, problem.graph), problem.graph, problem.hardware)
-    assert judge(back, problem, moves=False).plan.value == plan.value
+    assert judged(problem, render_sink(sink, plan, problem.graph)).plan.value == plan.value
 
 
 FINER = '{"model": 0, "model.layers.2.mlp": 1, "model/layers.2/mlp_residual": 1, ' \
@@ -84,8 +79,7 @@ def test_a_plan_finer_than_layers_is_refused_with_the_cure(name, cure, problem):
 @pytest.mark.parametrize("name", ["json", "hf", "openvino", "onnxruntime", "shardy"])
 def test_notations_of_modules_and_nodes_say_finer_plans(name, problem):
     plan = planned(problem, FINER)
-    back = read_split(render_sink(name, plan, problem.graph), problem.graph, problem.hardware)
-    assert judge(back, problem, moves=False).plan.value == plan.value
+    assert judged(problem, render_sink(name, plan, problem.graph)).plan.value == plan.value
 
 
 def test_what_cannot_leave_is_refused(problem, layered, tmp_path):
@@ -121,17 +115,11 @@ def test_shardy_reads_the_topology_and_go_rl_the_assignment(problem, layered):
     assert str(read).count('<["x"=1]>') == 4
     assert assignment.startswith("assignment=model.embed_tokens@d0,model.layers.0@d0,")
     again = assignment.replace("@d1", "@other/1").replace("@d0", "@one#device")
-    back = read_split(again, problem.graph, problem.hardware)  # meshes as they appear
-    assert judge(back, problem, moves=False).plan.value == layered.value
+    assert judged(problem, again).plan.value == layered.value  # meshes as they appear
     with pytest.raises(SplitError, match="the topology has meshes d0, d1, d2, d3"):
-        read_split(f"{topology}\nmodel@d9", problem.graph, problem.hardware)
+        split_of(problem, f"{topology}\nmodel@d9")
     with pytest.raises(SplitError, match="assigns 'model' twice"):
-        read_split("model@d0,model@d1", problem.graph, problem.hardware)
-
-
-@pytest.fixture
-def tower(tmp_path):
-    return posed(load(onnx_file(tmp_path)), "ring4")
+        split_of(problem, "model@d0,model@d1")
 
 
 def test_onnxruntime_takes_the_assignment(tower, tmp_path):

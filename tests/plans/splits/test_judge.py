@@ -1,26 +1,18 @@
 """What is said of a split, against sums by hand."""
 
-import json
-
 import numpy as np
 import pytest
-from layered_graphs import llama, posed
+from layered_graphs import llama, posed, small_ring, split_of
 
 import go_rl
 from go_rl.core import SplitError, Status
-from go_rl.plans.splits import judge, read_split
+from go_rl.plans.splits import judge
 from go_rl.report.split_summary import split_lines
 from go_rl.verify.check_plan import check_plan
 
 
-@pytest.fixture(scope="module")
-def graph(tmp_path_factory):
-    return llama(tmp_path_factory.mktemp("llama"))
-
-
 def judged(problem, text, **options):
-    split = read_split(text, problem.graph, problem.hardware)
-    return judge(split, problem, **options)
+    return judge(split_of(problem, text), problem, **options)
 
 
 def slowest_stage(problem, device):
@@ -37,8 +29,7 @@ def slowest_stage(problem, device):
 
 
 @pytest.mark.parametrize("text", ["1,1,1,1", "2,2", "1,2,1", "Et|t|tt|L", "-ts 1,1,1,2"])
-def test_a_ring_counts_the_slowest_chip_or_link(text, graph):
-    problem = posed(graph, "ring4")
+def test_a_ring_counts_the_slowest_chip_or_link(text, problem):
     found = judged(problem, text)
     assert found.ok
     assert found.plan.value == pytest.approx(slowest_stage(problem, found.plan.device), rel=1e-9)
@@ -46,8 +37,7 @@ def test_a_ring_counts_the_slowest_chip_or_link(text, graph):
     assert check_plan(found.plan, problem).value == pytest.approx(found.plan.value)
 
 
-def test_the_best_move_of_a_layer_is_that_of_brute_force(graph):
-    problem = posed(graph, "ring4")
+def test_the_best_move_of_a_layer_is_that_of_brute_force(problem):
     found = judged(problem, "3,1")
     values = {counts: judged(problem, counts, moves=False).plan.value for counts in ("2,2", "4")}
     best = min(values, key=lambda counts: values[counts])
@@ -72,12 +62,7 @@ def test_a_split_that_goes_back_names_the_rule_and_the_nearest_legal_plan(graph)
 
 
 def test_memory_that_is_too_small_is_named(graph):
-    problem = posed(graph, "ring4", memory=True)
-    small = json.loads(json.dumps(problem.hardware.to_json()))
-    for device in small["devices"]:
-        device["memory_bytes"] = 40e3
-    with_less = go_rl.core.Hardware.from_json(small)
-    found = go_rl.check_split("4", graph, with_less, cost="analytical")
+    found = go_rl.check_split("4", graph, small_ring(40e3), cost="analytical")
     assert found.verdict.status is Status.OUT_OF_MEMORY
     assert found.verdict.violations[0].rule == "weights"
 
@@ -89,18 +74,18 @@ def test_other_objectives_are_priced_as_optimize_prices_them(objective, graph):
     assert go_rl.check(found.plan, found.problem).value == pytest.approx(found.plan.value)
 
 
-def test_a_split_of_another_graph_is_refused(graph, tmp_path):
+def test_a_split_of_another_graph_is_refused(problem, tmp_path):
     other = posed(llama(tmp_path, layers=2), "ring4")
     with pytest.raises(SplitError, match="the split has 68 nodes, 'tiny' 36"):
-        judge(read_split("1,3", graph, other.hardware), other)
+        judge(split_of(problem, "1,3"), other)
 
 
-def test_the_sentences_name_verdict_bound_cause_and_move(graph):
-    lines = split_lines(judged(posed(graph, "ring4"), "3,1"))
+def test_the_sentences_name_verdict_bound_cause_and_move(problem):
+    lines = split_lines(judged(problem, "3,1"))
     assert lines[0] == "legal: split in notation vllm, tiny on ring4, objective ring, rules default"
     assert "an iteration, at most" in lines[1]
     assert lines[2].startswith("busiest: chip 0, 100 % of the iteration")
     assert lines[3].startswith("best single move: model.layers.2 from chip 0 to 1, which is 2,2, ")
-    wrong = split_lines(judged(posed(graph, "ring2"), '{"lm_head": 0, "*": 1}'))
+    wrong = split_lines(judged(posed(problem.graph, "ring2"), '{"lm_head": 0, "*": 1}'))
     assert wrong[0].startswith("illegal: split in notation json")
     assert any(line.startswith("acyclic: edge 'model/norm'") for line in wrong)

@@ -5,20 +5,20 @@ import re
 from itertools import combinations, pairwise
 
 import pytest
-from layered_graphs import llama, posed
+from layered_graphs import devices_of, llama, posed, small_ring, split_of
 from small_problems import build_problem, ring_of
 
 import go_rl
 from go_rl.core import Budget, SearchError, SplitError
 from go_rl.graphs.cutting.layer_blocks import layer_blocks
-from go_rl.plans.splits import judge, layer_cuts, read_split
+from go_rl.plans.splits import judge, layer_cuts
 from go_rl.plans.splits.layer_cuts import LayerCuts
 
 BUDGET = Budget(samples=100_000)
 
 
 @pytest.fixture(scope="module")
-def graph(tmp_path_factory):
+def deep(tmp_path_factory):
     return llama(tmp_path_factory.mktemp("llama"), layers=6)
 
 
@@ -31,58 +31,51 @@ def every_partition(layers, stages):
 
 
 @pytest.mark.parametrize(("hardware", "objective"), [("ring4", "ring"), ("p100x2", "latency")])
-def test_the_best_partition_of_layers_is_found(hardware, objective, graph):
-    problem = posed(graph, hardware, objective)
+def test_the_best_partition_of_layers_is_found(hardware, objective, deep):
+    problem = posed(deep, hardware, objective)
     found = LayerCuts("vllm").optimize(problem, BUDGET, 0)
     values = [
-        judge(read_split(text, problem.graph, problem.hardware), problem, moves=False).plan.value
+        judge(split_of(problem, text), problem, moves=False).plan.value
         for text in every_partition(6, problem.hardware.num_devices)
     ]
     assert found.value == pytest.approx(min(values))
 
 
-def test_moving_cuts_finds_it_too_where_not_all_are_tried(graph, monkeypatch):
-    problem = posed(graph, "ring4")
+def test_moving_cuts_finds_it_too_where_not_all_are_tried(deep, monkeypatch):
+    problem = posed(deep, "ring4")
     best = LayerCuts("megatron").optimize(problem, BUDGET, 0).value
     monkeypatch.setattr(layer_cuts, "ALL_CUTS", 1)
     assert LayerCuts("megatron").optimize(problem, BUDGET, 0).value == pytest.approx(best)
 
 
-def test_the_user_asks_for_layers_by_name(graph):
+def test_the_user_asks_for_layers_by_name(deep):
     for tool, objective in (("torchtitan", "max-load"), ("hf", "makespan")):  # no pipeline
-        found = go_rl.optimize(graph, "p100x2", for_=tool, samples=1000, cost="analytical")
+        found = go_rl.optimize(deep, "p100x2", for_=tool, samples=1000, cost="analytical")
         assert found.best.optimizer == f"for {tool}"
         assert str(found.problem.objective) == objective
     with pytest.raises(SearchError, match="no tool 'vlm'; did you mean 'vllm'"):
-        go_rl.optimize(graph, "p100x2", for_="vlm")
+        go_rl.optimize(deep, "p100x2", for_="vlm")
     with pytest.raises(SearchError, match="--for vllm has a search of its own; leave out method"):
-        go_rl.optimize(graph, "p100x2", for_="vllm", method="metis")
+        go_rl.optimize(deep, "p100x2", for_="vllm", method="metis")
 
 
 def test_a_graph_without_layers_is_refused():
     problem = build_problem("ab", [("a", "b")], ring_of(2))
     with pytest.raises(SplitError, match="--for vllm counts layers, and the node names of 'small'"):
         LayerCuts("vllm").optimize(problem, BUDGET, 0)
+    with pytest.raises(SplitError, match="the node names of 'small' state none"):
+        split_of(problem, "1,1")
 
 
-def test_a_ring_whose_memory_no_partition_fits_is_a_failure_with_a_sentence(graph):
-    small = posed(graph, "ring4").hardware.to_json()
-    for device in small["devices"]:
-        device["memory_bytes"] = 10e3
-    hardware = go_rl.core.Hardware.from_json(small)
-    found = go_rl.optimize(graph, hardware, for_="vllm", samples=10, cost="analytical")
+def test_a_ring_whose_memory_no_partition_fits_is_a_failure_with_a_sentence(deep):
+    found = go_rl.optimize(deep, small_ring(10e3), for_="vllm", samples=10, cost="analytical")
     assert not found.best.evaluation.status.ok
     assert "no split into whole layers" in found.best.evaluation.detail
 
 
-@pytest.fixture(scope="module")
-def problem(tmp_path_factory):
-    return posed(llama(tmp_path_factory.mktemp("llama")), "ring4")
-
-
-def chain_of(text, problem, hardware=None):
+def chain_of(text, problem):
     """Devices of embedding, four layers, norm and head; every node of a layer has one."""
-    split = read_split(text, problem.graph, hardware or problem.hardware)
+    split = split_of(problem, text)
     at = layer_blocks(problem.graph).position
     layers = [set(split.device[at == i + 1].tolist()) for i in range(4)]
     assert all(len(devices) == 1 for devices in layers)
@@ -114,8 +107,7 @@ def test_a_string_is_what_a_hand_count_says(text, notation, chain, problem):
 
 def test_overrides_go_before_shares_and_the_first_that_matches_counts(problem):
     text = r"-ts 1,1 -ot 'blk\.[01]\.ffn_up=CUDA3,output\.weight=CUDA2' -ot blk.0.ffn=CUDA1"
-    split = read_split(text, problem.graph, problem.hardware)
-    at = dict(zip(problem.graph.names, split.device.tolist(), strict=True))
+    at = devices_of(problem, text)
     assert at["model/layers.0/mlp/up_proj"] == at["model/layers.1/mlp/up_proj"] == 3
     assert at["model/layers.0/mlp/down_proj"] == 1
     assert at["model/layers.1/mlp/down_proj"] == 0
@@ -138,26 +130,25 @@ def test_overrides_go_before_shares_and_the_first_that_matches_counts(problem):
         ("-ot nothing=CUDA0", "-ot 'nothing=CUDA0' matches no tensor, such as 'blk.0.attn_norm"),
         ("-ot '[=CUDA0'", "is no regular expression"),
         ("-ot output=CUDA9", "device is 9; devices of 'ring4' are 0..3"),
+        ([["layers.7"]], "'layers.7' is no module of 'tiny'"),
+        ([["layers.0"], ["layers.0"]], "lists module 'layers.0' twice"),
+        ([["norm"]] * 5, "has 5 parts, which is no multiple of the 4 devices"),
+        ({"layers.8": "END"}, "'layers.8' is no module of 'tiny'"),
+        ({"layers.0": "END", "layers.1": "BEGINNING"}, "'layers.1': splits twice at one place"),
+        ({f"layers.{i}": "BEGINNING" for i in range(4)}, "makes 5 stages, and 'ring4' has 4"),
     ],
 )
-def test_a_string_that_does_not_fit_is_refused(text, words, problem):
+def test_stages_that_do_not_fit_are_refused(text, words, problem):
+    """Of layers in the strings of tools, and of modules in JSON."""
     with pytest.raises(SplitError, match=re.escape(words)):
-        read_split(text, problem.graph, problem.hardware)
-
-
-def test_a_graph_without_layers_says_so(tmp_path):
-    from small_problems import build_problem, ring_of
-
-    problem = build_problem("ab", [("a", "b")], ring_of(2))
-    with pytest.raises(SplitError, match="the node names of 'small' state none"):
-        read_split("1,1", problem.graph, problem.hardware)
+        split_of(problem, text if isinstance(text, str) else json.dumps(text))
 
 
 PARTS = [["tok_embeddings", "layers.0"], ["layers.1", "layers.2"], ["layers.3", "norm", "output"]]
 
 
 def devices(text, problem):
-    split = read_split(text, problem.graph, problem.hardware)
+    split = split_of(problem, text)
     names = ["model/embed_tokens", *(f"model/layers.{i}/mlp/up_proj" for i in range(4)), "lm_head"]
     return split.notation, [int(split.device[problem.graph.index[name]]) for name in names]
 
@@ -185,19 +176,3 @@ def test_parts_of_torchtitan_in_json_and_toml(text, problem):
 )
 def test_split_points_of_torch(document, found, problem):
     assert devices(json.dumps(document), problem) == ("torch", found)
-
-
-@pytest.mark.parametrize(
-    ("document", "words"),
-    [
-        ([["layers.7"]], "'layers.7' is no module of 'tiny'"),
-        ([["layers.0"], ["layers.0"]], "lists module 'layers.0' twice"),
-        ([["norm"]] * 5, "has 5 parts, which is no multiple of the 4 devices"),
-        ({"layers.8": "END"}, "'layers.8' is no module of 'tiny'"),
-        ({"layers.0": "END", "layers.1": "BEGINNING"}, "'layers.1': splits twice at one place"),
-        ({f"layers.{i}": "BEGINNING" for i in range(4)}, "makes 5 stages, and 'ring4' has 4"),
-    ],
-)
-def test_modules_that_do_not_fit_are_refused(document, words, problem):
-    with pytest.raises(SplitError, match=re.escape(words)):
-        read_split(json.dumps(document), problem.graph, problem.hardware)

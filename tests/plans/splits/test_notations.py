@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from layered_graphs import llama, onnx_file, posed
+from layered_graphs import devices_of, onnx_file, posed, split_of
 from small_graphs import row_of
 
 import go_rl
@@ -16,11 +16,6 @@ from go_rl.costs.models import ProblemOptions, make_problem
 from go_rl.graphs.readers import load
 from go_rl.graphs.readers.graph_builder import Node
 from go_rl.plans.splits import NOTATION_NAMES, judge, read_split
-
-
-@pytest.fixture(scope="module")
-def problem(tmp_path_factory):
-    return posed(llama(tmp_path_factory.mktemp("llama")), "ring4")
 
 
 @pytest.mark.parametrize(
@@ -43,12 +38,14 @@ def problem(tmp_path_factory):
     ],
 )
 def test_a_notation_is_told_by_its_form(text, notation, problem, tmp_path):
-    assert read_split(text, problem.graph, problem.hardware).notation == notation
     file = tmp_path / "split.txt"
     file.write_text(f"\n{text}\n")
-    assert read_split(file, problem.graph, problem.hardware).notation == notation
-    named = read_split(text, problem.graph, problem.hardware, notation)
-    assert named.notation == notation
+    for told in (
+        split_of(problem, text),
+        split_of(problem, file),
+        split_of(problem, text, notation),
+    ):
+        assert told.notation == notation
     assert notation in NOTATION_NAMES
 
 
@@ -68,24 +65,21 @@ def test_a_notation_is_told_by_its_form(text, notation, problem, tmp_path):
 )
 def test_what_is_in_no_notation_is_refused(split, notation, words, problem):
     with pytest.raises(SplitError, match=re.escape(words)):
-        read_split(split, problem.graph, problem.hardware, notation)
+        split_of(problem, split, notation)
 
 
 @pytest.fixture
-def exported(tmp_path):
+def exported(tower, tmp_path):
     """A problem, a plan of it, and its stages."""
-    model = onnx_file(tmp_path)
-    problem = posed(load(model), "ring4")
-    split = read_split("1,2,1", problem.graph, problem.hardware)
-    plan = judge(split, problem, moves=False).plan
-    go_rl.export_stages(plan, model, tmp_path / "stages")
-    return problem, plan, tmp_path / "stages"
+    plan = judge(split_of(tower, "1,2,1"), tower, moves=False).plan
+    go_rl.export_stages(plan, tmp_path / "tower.onnx", tmp_path / "stages")
+    return tower, plan, tmp_path / "stages"
 
 
 @pytest.mark.parametrize("file", ["", "stages.json"])
 def test_stages_are_judged_as_the_plan_was(file, exported):
     problem, plan, folder = exported
-    split = read_split(folder / file, problem.graph, problem.hardware)
+    split = split_of(problem, folder / file)
     assert split.notation == "stages"
     assert split.device.tolist() == plan.device.tolist()
     assert judge(split, problem, moves=False).plan.value == plan.value
@@ -101,11 +95,11 @@ def test_stages_that_do_not_fit_are_refused(exported, tmp_path):
         read_split(folder, renamed, problem.hardware)
     (folder / "plan.json").unlink()
     with pytest.raises(PlanError, match=r"plan\.json"):
-        read_split(folder, problem.graph, problem.hardware)
+        split_of(problem, folder)
 
 
 @pytest.fixture
-def named_problem() -> Problem:
+def pair() -> Problem:
     """Operators 1 and 2 on two devices."""
     node = Node(1, "Op", OpKind.ELEMENTWISE, flops=1.0, output_bytes=4.0)
     graph = row_of([node, replace(node, name=2)], 4.0, "pair")
@@ -118,15 +112,11 @@ def written(path: Path, document: Any) -> Path:
     return path
 
 
-def devices(file: Path, named_problem: Problem, notation: str | None = None) -> list[int]:
-    return read_split(file, named_problem.graph, named_problem.hardware, notation).device.tolist()
-
-
-def test_both_forms_are_read(named_problem, tmp_path):
+def test_both_forms_are_read(pair, tmp_path):
     file = tmp_path / "split.json"
-    assert devices(written(file, {"1": 0, "2": "cuda:1"}), named_problem) == [0, 1]
+    assert devices_of(pair, written(file, {"1": 0, "2": "cuda:1"})) == {1: 0, 2: 1}
     both = {"fpgas": [{"nodes": [2]}, {"nodes": [1]}], "cpus": []}
-    assert devices(written(file, both), named_problem) == [1, 0]
+    assert devices_of(pair, written(file, both)) == {1: 1, 2: 0}
 
 
 @pytest.mark.parametrize(
@@ -154,18 +144,14 @@ def test_both_forms_are_read(named_problem, tmp_path):
         ({"format": "go_rl-plan-1"}, "is a plan of go_rl already; go-rl check PLAN MODEL"),
     ],
 )
-def test_what_is_no_split_is_refused(document, words, named_problem, tmp_path):
+def test_what_is_no_split_is_refused(document, words, pair, tmp_path):
     with pytest.raises(SplitError, match=re.escape(words)):
-        devices(written(tmp_path / "split.json", document), named_problem)
+        split_of(pair, written(tmp_path / "split.json", document))
 
 
-def test_the_longest_pattern_wins_and_a_name_before_all(tmp_path):
-    named_problem = posed(llama(tmp_path), "ring4")
+def test_the_longest_pattern_wins_and_a_name_before_all(problem, tmp_path):
     document = {"model": 0, "model/layers.[23]/*": 1, "model.layers.3.mlp": 2, "model/norm": 3}
-    found = read_split(
-        written(tmp_path / "s.json", document), named_problem.graph, named_problem.hardware, "json"
-    )
-    at = dict(zip(named_problem.graph.names, found.device.tolist(), strict=True))
+    at = devices_of(problem, written(tmp_path / "s.json", document), "json")
     assert at["model/layers.1/mlp/up_proj"] == 0
     assert at["model/layers.2/mlp/up_proj"] == 1
     assert at["model/layers.3/self_attn/q_proj"] == 1
@@ -182,7 +168,6 @@ def test_the_longest_pattern_wins_and_a_name_before_all(tmp_path):
         ({"model.layers.9": 0, "": 1}, "'model.layers.9' matches no module of"),
     ],
 )
-def test_a_device_map_that_accelerate_would_refuse_is_refused(document, words, tmp_path):
-    named_problem = posed(llama(tmp_path), "ring4")
+def test_a_device_map_that_accelerate_would_refuse_is_refused(document, words, problem, tmp_path):
     with pytest.raises(SplitError, match=re.escape(words)):
-        devices(written(tmp_path / "map.json", document), named_problem, "hf")
+        split_of(problem, written(tmp_path / "map.json", document), "hf")

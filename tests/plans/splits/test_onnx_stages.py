@@ -4,16 +4,9 @@ import re
 
 import onnx
 import pytest
-from layered_graphs import onnx_file, posed
+from layered_graphs import devices_of, onnx_file, split_of
 
 from go_rl.core import ReadError, SplitError
-from go_rl.graphs.readers import load
-from go_rl.plans.splits import read_split
-
-
-@pytest.fixture
-def problem(tmp_path):
-    return posed(load(onnx_file(tmp_path)), "ring4")
 
 
 def annotated(folder, stages, configuration="pipe", devices=4, declared="pipe"):
@@ -34,11 +27,10 @@ def annotated(folder, stages, configuration="pipe", devices=4, declared="pipe"):
     return path
 
 
-def test_stages_are_devices_and_other_operators_follow(problem, tmp_path):
+def test_stages_are_devices_and_other_operators_follow(tower, tmp_path):
     path = annotated(tmp_path, {0: 0, 2: 1, 4: 2, 6: 3})
-    found = read_split(path, problem.graph, problem.hardware)
-    assert found.notation == "onnx"
-    at = dict(zip(problem.graph.names, found.device.tolist(), strict=True))
+    assert split_of(tower, path).notation == "onnx"
+    at = devices_of(tower, path)
     assert [at[f"/layers.{i}/fc/MatMul"] for i in range(4)] == [0, 1, 2, 3]
     assert [at[f"/layers.{i}/act/Relu"] for i in range(4)] == [0, 1, 2, 3]
     assert (at["x"], at["/head/Softmax"]) == (0, 3)
@@ -55,20 +47,20 @@ def test_stages_are_devices_and_other_operators_follow(problem, tmp_path):
         ({0: (0, 1)}, {}, "is in pipeline stages 0 and 1"),
     ],
 )
-def test_our_validator_refuses_what_onnx_accepts(stages, fields, words, problem, tmp_path):
+def test_our_validator_refuses_what_onnx_accepts(stages, fields, words, tower, tmp_path):
     with pytest.raises(SplitError, match=re.escape(words)):
-        read_split(annotated(tmp_path, stages, **fields), problem.graph, problem.hardware)
+        split_of(tower, annotated(tmp_path, stages, **fields))
 
 
-def test_another_models_file_is_refused(problem, tmp_path):
+def test_another_models_file_is_refused(tower, tmp_path):
     model = onnx.load(annotated(tmp_path, {0: 0}))
     model.graph.node[1].op_type = "Sigmoid"
     onnx.save(model, tmp_path / "other.onnx")
     with pytest.raises(SplitError, match="its operator 1 is Sigmoid, that of 'tower' is Relu"):
-        read_split(tmp_path / "other.onnx", problem.graph, problem.hardware)
+        split_of(tower, tmp_path / "other.onnx")
     (tmp_path / "broken.onnx").write_bytes(b"\xff\x00no")
     with pytest.raises(ReadError, match="not an ONNX model, or cut off"):
-        read_split(tmp_path / "broken.onnx", problem.graph, problem.hardware)
+        split_of(tower, tmp_path / "broken.onnx")
 
 
 @pytest.mark.parametrize(
@@ -79,9 +71,8 @@ def test_another_models_file_is_refused(problem, tmp_path):
         ("cuda(layers.0/fc/MatMul); gpu:2(/layers.)", [0, 2, 2, 2]),
     ],
 )
-def test_parts_of_names_of_onnxruntime(text, found, problem):
-    split = read_split(text, problem.graph, problem.hardware)
-    at = dict(zip(problem.graph.names, split.device.tolist(), strict=True))
+def test_parts_of_names_of_onnxruntime(text, found, tower):
+    at = devices_of(tower, text)
     assert [at[f"/layers.{i}/fc/MatMul"] for i in range(4)] == found
 
 
@@ -93,6 +84,6 @@ def test_parts_of_names_of_onnxruntime(text, found, problem):
         ("gpu:0(=layers)", "'=layers': names match by their parts"),
     ],
 )
-def test_parts_that_do_not_fit_are_refused(text, words, problem):
+def test_parts_that_do_not_fit_are_refused(text, words, tower):
     with pytest.raises(SplitError, match=re.escape(words)):
-        read_split(text, problem.graph, problem.hardware)
+        split_of(tower, text)

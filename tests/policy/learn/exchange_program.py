@@ -1,11 +1,10 @@
 """What a process of `test_processes` runs: exchange values with the others, without training.
 
-Usage: exchange_program.py fail|differ COORDINATOR COUNT INDEX
+Usage: exchange_program.py COORDINATOR COUNT INDEX
 """
 
 import os
 import sys
-from dataclasses import replace
 
 from go_rl.cli.guard import guarded
 from go_rl.core import TrainingError
@@ -14,13 +13,10 @@ from go_rl.policy.learn.processes.config import ProcessConfig
 from go_rl.policy.learn.processes.join import joined
 
 
-def main(how: str, coordinator: str, count: str, index: str) -> int:
-    """Exchange values; then process 1 fails, or differs from the start."""
-    config = RingTrainConfig()
-    if how == "differ" and index == "1":
-        config = replace(config, ppo=replace(config.ppo, clip=0.3))
+def main(coordinator: str, count: str, index: str) -> int:
+    """Exchange values; then process 1 fails."""
     processes = ProcessConfig(coordinator, int(count), int(index), start_seconds=60)
-    with joined(processes, config) as group:
+    with joined(processes, RingTrainConfig()) as group:
         name = ("zero", "one")[group.index]
         values, first = group.gather(lambda: name), group.on_first(lambda: name)
         shared = group.share([3, 1, 1, 2, 1]).compute(lambda mine: [10 * i for i in mine])

@@ -11,7 +11,7 @@ import pytest
 from policy.tiny import TINY_DISPATCH, equal, small_generated
 from reference.step_problems import random_edges, step_problem
 
-from go_rl.core import Budget, CheckpointError, OpKind, Problem, TrainingError
+from go_rl.core import Budget, CheckpointError, OpKind, Problem
 from go_rl.objectives.makespan.workspace import makespan_workspace
 from go_rl.policy.agent import Agent, new_agent
 from go_rl.policy.dispatch.dispatch_search import DispatchSearch
@@ -164,13 +164,6 @@ def test_a_damaged_file_of_searches_is_named(tmp_path):
         (finds / f"searches-{number:02d}.npz").write_bytes(b"PK nonsense")
     with pytest.raises(CheckpointError, match=r"searches-\d\d\.npz: is no file of searches"):
         pretrain_prototypes(_run(finds=str(finds)), tmp_path / "run")
-
-
-def test_nothing_to_learn_from_is_an_error():
-    with pytest.raises(TrainingError, match="leave nothing to learn"):
-        _run(generated=0)
-    with pytest.raises(TrainingError, match="more samples than the policy has prototypes"):
-        _run(best_of=(1, 7))
 
 
 def test_a_folder_of_another_configuration_is_refused(tmp_path):

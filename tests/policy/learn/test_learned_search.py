@@ -4,7 +4,7 @@ import pytest
 from objectives.conformance import RingConformance, under_test
 from policy.tiny import TINY_ORDERS, lattice, tiny_agent
 
-from go_rl.core import Budget, SearchError
+from go_rl.core import Budget
 from go_rl.objectives.methods import Greedy
 from go_rl.policy.agent import draw, encode, new_agent
 from go_rl.policy.learn.config import (
@@ -33,11 +33,6 @@ def test_samples_are_counted_exactly_and_the_heuristic_is_kept(which):
         assert plan.curve[0].samples == 1
         assert plan.curve[0].seconds == pytest.approx(greedy.value)
         assert plan.curve[-1].samples <= samples
-
-
-def test_bad_options_are_named():
-    with pytest.raises(SearchError, match="samples must be >= 1, not 0"):
-        FineTuned(samples=0)
 
 
 def test_preparing_compiles_what_optimizing_needs():

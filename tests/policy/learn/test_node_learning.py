@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from objectives.conformance import OptimizerConformance, under_test
 from policy.tiny import SMALL_LESSON, TINY_NODES, tiny_agent, tiny_makespan_agent
+from policy.tiny import two_chains as independent_chains
 from reference.small_rings import ring_problem
 from reference.step_problems import step_problem
 
@@ -104,15 +105,6 @@ def test_whatever_is_drawn_in_the_end_is_better():
     assert after.mean() < 7.0
 
 
-def makespan_chains(pieces: int = 4, decisions: tuple[str, ...] = ("placement",)) -> Problem:
-    """Two independent chains of matrix products on two devices; transfers are expensive."""
-    seconds = [3.0] * (2 * pieces)
-    edges = [(i, i + 2, 2.0) for i in range(2 * (pieces - 1))]
-    return step_problem(
-        seconds, edges, 2, kinds=[OpKind.MATMUL] * len(seconds), decisions=decisions
-    )
-
-
 class TestConformance(OptimizerConformance):
     objective = Objective.MAKESPAN
     slack_seconds = 90.0
@@ -125,7 +117,7 @@ class TestConformance(OptimizerConformance):
 @pytest.mark.slow
 def test_the_toy_gate():
     """Each chain on a device of its own: 12 s instead of 24."""
-    problem = makespan_chains()
+    problem = independent_chains().workspace.problem
     assert PolicySearch(tiny_makespan_agent()).optimize(problem, Budget(samples=1), 0).value == 24.0
     plan = FineTuned(tiny_makespan_agent(), config=SMALL_LESSON).optimize(
         problem, Budget(samples=120), 0
@@ -143,7 +135,7 @@ def test_samples_are_counted_exactly_and_the_default_is_kept(samples, which):
         PolicySearch(tiny_makespan_agent()),
         FineTuned(tiny_makespan_agent(), config=SMALL_LESSON),
     )[which]
-    plan = search.optimize(makespan_chains(), Budget(samples=samples), 3)
+    plan = search.optimize(independent_chains().workspace.problem, Budget(samples=samples), 3)
     assert plan.samples == samples
     assert plan.value <= 24.0
     assert plan.curve[0].samples == 1

@@ -9,7 +9,7 @@ from policy.tiny import SMALL_LESSON, TINY_DISPATCH, TINY_NODES, chain, equal, s
 
 import go_rl
 from go_rl.api.load import save_graph
-from go_rl.core import GoRLError, TrainingError
+from go_rl.core import GoRLError
 from go_rl.graphs.zoo.index import generated_name
 from go_rl.policy.learn.advantage import RunningBaseline
 from go_rl.policy.learn.config import DispatchTrainConfig, NodesTrainConfig
@@ -109,19 +109,3 @@ def test_a_run_goes_on_to_the_bit(cache, tmp_path):
     assert equal(whole.agent.params, again.agent.params)
     assert len(whole.card["validation"]) == 3
     assert load_weights(cut / "weights.npz").agent.config == GENERATED.policy
-
-
-@pytest.mark.parametrize(
-    ("given", "message"),
-    [
-        ({"generated": 0, "traced": "graphs"}, "traced is the folder of generated graphs; give"),
-        ({"generated": -1}, "generated must be >= 0, not -1"),
-        ({"further_share": 0.5}, "further_share has no meaning beside generated 3"),
-        ({"further": ()}, "further has no meaning beside generated 3"),
-        ({"graphs": ("/a.npz",)}, "graphs has no meaning beside generated 3"),
-        ({"validation": "validation"}, "validation has no meaning beside generated 3"),
-    ],
-)
-def test_bad_values_are_named(given, message):
-    with pytest.raises(TrainingError, match=message):
-        replace(GENERATED, **given)

@@ -74,7 +74,7 @@ def test_a_launcher_that_is_not_there_is_named():
 
 @pytest.mark.slow
 def test_two_processes_exchange_values_and_errors():
-    pair = Pair(EXCHANGE, "fail")
+    pair = Pair(EXCHANGE)
     assert pair.codes == [2, 2], pair.said
     assert "values ['zero', 'one'], first zero, shared [0, 10, 20, 30, 40]" in pair.said[0]
     assert "values ['zero', 'one'], first zero, shared [0, 10, 20, 30, 40]" in pair.said[1]

@@ -48,10 +48,10 @@ def fresh() -> TrainState:
     return TrainState(0, learner, RunningBaseline(), params, -np.inf, [])
 
 
-def state_of(folder):
-    checkpoints = Checkpoints(folder / "checkpoints")
+def restored(folder, before: TrainState, config: RingTrainConfig) -> TrainState:
+    checkpoints = Checkpoints(folder)
     try:
-        return checkpoints.restore(fresh(), CONFIG)
+        return checkpoints.restore(before, config)
     finally:
         checkpoints.close()
 
@@ -60,7 +60,7 @@ def test_weights_and_optimizer_are_those_of_the_uninterrupted_run(runs):
     (whole, one), (cut, two), logged = runs
     assert logged == 3
     assert equal(one.agent.params, two.agent.params)
-    first, second = state_of(whole), state_of(cut)
+    first, second = (restored(f / "checkpoints", fresh(), CONFIG) for f in (whole, cut))
     assert first.step == second.step == 4
     assert equal(first.learner, second.learner)
     assert (first.baseline.mean, first.baseline.variance) == (
@@ -139,16 +139,8 @@ def folder(tmp_path):
     return tmp_path
 
 
-def restored(folder, config=DEFAULT) -> TrainState:
-    checkpoints = Checkpoints(folder)
-    try:
-        return checkpoints.restore(state(0), config)
-    finally:
-        checkpoints.close()
-
-
 def test_round_trip(folder):
-    found = restored(folder)
+    found = restored(folder, state(0), DEFAULT)
     assert found.step == 2
     assert np.asarray(found.learner.params["w"]).tolist() == [2.0] * 3
     assert found.baseline.mean == {"a": 0.1 + 0.2}
@@ -160,28 +152,27 @@ def test_a_checkpoint_cut_off_while_it_was_written_is_not_seen(folder):
     part = folder / "3.orbax-checkpoint-tmp-1"
     part.mkdir()
     (part / "arrays").write_bytes(b"half")
-    assert restored(folder).step == 2
+    assert restored(folder, state(0), DEFAULT).step == 2
 
 
-def test_a_truncated_checkpoint_is_named(folder):
-    for path in (folder / "2" / "arrays").rglob("*"):
+@pytest.mark.parametrize(
+    ("part", "damage", "said"),
+    [
+        ("arrays", lambda whole: whole[: len(whole) // 2], "cannot be read.*may be truncated"),
+        ("meta", lambda _: b"{", "cannot be read"),
+    ],
+)
+def test_a_damaged_checkpoint_is_named(part, damage, said, folder):
+    for path in (folder / "2" / part).rglob("*"):
         if path.is_file():
-            path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
-    with pytest.raises(CheckpointError, match=r"/2: cannot be read.*may be truncated"):
-        restored(folder)
-
-
-def test_a_checkpoint_without_its_meta_data_is_named(folder):
-    for path in (folder / "2" / "meta").rglob("*"):
-        if path.is_file():
-            path.write_bytes(b"{")
-    with pytest.raises(CheckpointError, match=r"/2: cannot be read"):
-        restored(folder)
+            path.write_bytes(damage(path.read_bytes()))
+    with pytest.raises(CheckpointError, match=f"/2: {said}"):
+        restored(folder, state(0), DEFAULT)
 
 
 def test_a_checkpoint_of_another_configuration_is_refused(folder):
     with pytest.raises(CheckpointError, match="made with another configuration"):
-        restored(folder, replace(DEFAULT, seed=1))
+        restored(folder, state(0), replace(DEFAULT, seed=1))
 
 
 def test_weights_that_are_no_numbers_are_refused(tmp_path):
@@ -189,7 +180,7 @@ def test_weights_that_are_no_numbers_are_refused(tmp_path):
     checkpoints.save(state(1, float("nan")), DEFAULT)
     checkpoints.close()
     with pytest.raises(CheckpointError, match=r"/1: holds numbers that are not finite"):
-        restored(tmp_path)
+        restored(tmp_path, state(0), DEFAULT)
 
 
 def test_a_folder_that_cannot_be_made_is_named(tmp_path):

@@ -29,7 +29,7 @@ from go_rl.tuning.loop.tuning_state import heavy_operators
 from go_rl.tuning.pools.replay import ReplayBackend
 from go_rl.tuning.tvm.tune_network import TRANSFER_WEIGHTS
 from tests.tuning.lattice import Lattice
-from tests.tuning.toy_pools import InOrder, paths_of, pool, pool_set
+from tests.tuning.toy_pools import InOrder, pool, pool_set, tune
 
 TARGET = ProgramTarget("cpu", "x86-64-v4")
 
@@ -66,22 +66,15 @@ class LastOf:
         return [Candidate(f"{key:016x}") for key in keys]
 
 
-def tune(name: str, journal=None, seconds: float = 100.0, trials: int | None = None):
-    config = SlotConfig(
-        seconds=seconds, trials=trials, batch=2, patience=3, slot=2.0, heavy=0.7,
-    )  # fmt: skip
-    reuse = LastOf()
-    state = tune_operators(
-        ReplayBackend(POOLS), scheduler_of(name, paths=paths_of(POOLS)), InOrder, config,
-        journal=journal, reuse=reuse,
-    )  # fmt: skip
-    return state, reuse
+def tuned(name: str, journal=None, seconds: float = 100.0, trials: int | None = None):
+    reuse, limits = LastOf(), {"seconds": seconds, "trials": trials}
+    return tune(POOLS, name, journal, reuse, heavy=0.7, **limits), reuse
 
 
 @pytest.mark.parametrize("name", [name for name in SCHEDULERS if name not in WITH_BELIEF])
 def test_light_operators_get_one_batch_at_the_end(name):
     journal = MemoryJournal()
-    state, reuse = tune(name, journal)
+    state, reuse = tuned(name, journal)
     assert journal.kept[-1].phase == "reuse"
     assert [batch.operator for batch in journal.kept] == [0] * (len(journal.kept) - 1) + [1]
     assert reuse.told == [(1, {0: 7})]  # the best is the fourth; three are no better
@@ -92,21 +85,21 @@ def test_light_operators_get_one_batch_at_the_end(name):
 def test_time_for_the_last_batches_is_kept_and_a_stopped_run_goes_on(tmp_path):
     """Of 7 s at 1 s a trial, the batch of 2 keeps 2: slots end behind 5 trials."""
     about = {"seed": 0}
-    whole, _ = tune("dynamic-round-robin", FileJournal(tmp_path / "a.jsonl", about), 7.0)
+    whole, _ = tuned("dynamic-round-robin", FileJournal(tmp_path / "a.jsonl", about), 7.0)
     assert (whole.trials, whole.elapsed) == (7, 7.0)
     lines = (tmp_path / "a.jsonl").read_text().splitlines(keepends=True)
     (tmp_path / "a.jsonl").write_text("".join(lines[:-1]))
-    again, reuse = tune("dynamic-round-robin", FileJournal(tmp_path / "a.jsonl", about), 7.0)
+    again, reuse = tuned("dynamic-round-robin", FileJournal(tmp_path / "a.jsonl", about), 7.0)
     assert again.summary() == whole.summary()
     assert reuse.told == [(1, {0: 5})]
-    _, reuse = tune("dynamic-round-robin", FileJournal(tmp_path / "a.jsonl", about), 7.0)
+    _, reuse = tuned("dynamic-round-robin", FileJournal(tmp_path / "a.jsonl", about), 7.0)
     assert reuse.told == []
 
 
 @pytest.mark.parametrize(("trials", "heavy"), [(6, 4), (4, 2), (3, 1), (2, 1), (1, 1)])
 def test_trials_for_the_last_batches_are_kept(trials, heavy):
     """A batch of 2; the first candidate that works comes before."""
-    state, _ = tune("dynamic-round-robin", trials=trials)
+    state, _ = tuned("dynamic-round-robin", trials=trials)
     assert [len(each.curve) for each in state.operators] == [heavy, trials - heavy]
 
 

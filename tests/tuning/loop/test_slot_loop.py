@@ -13,24 +13,13 @@ import pytest
 from go_rl.tuning.config import TuningError
 from go_rl.tuning.loop.journal import FileJournal
 from go_rl.tuning.loop.nouns import Candidate
-from go_rl.tuning.loop.schedulers import scheduler_of
-from go_rl.tuning.loop.slot_loop import tune_operators
-from go_rl.tuning.loop.slots import SlotConfig
 from go_rl.tuning.pools.candidate_pool import load_pools
 from go_rl.tuning.pools.replay import ReplayBackend
 from tests.tuning.loop.killed_run import BEGUN
-from tests.tuning.toy_pools import InOrder, paths_of, pool, pool_set
+from tests.tuning.toy_pools import pool, pool_set, tune
 
 FALLING = [8e-3, 4e-3, 2e-3, 1e-3, 1e-3, 1e-3, 1e-3, 1e-3]
-
-
-def tune(pools, name="round-robin", journal=None, listener=None, known=None, **config):
-    given = {"seconds": 100.0, "batch": 2, "patience": 3, "slot": 2.0, **config}
-    scheduler = scheduler_of(name, paths=paths_of(pools))
-    return tune_operators(
-        ReplayBackend(pools), scheduler, InOrder, SlotConfig(**given), journal=journal,
-        listener=listener, known=known,
-    )  # fmt: skip
+FALLING_POOLS = pool_set(pool("conv2d a", 1, 1e7, FALLING), pool("conv2d b", 1, 1e7, FALLING))
 
 
 def test_an_operator_without_a_candidate_that_works_is_given_up():
@@ -55,24 +44,14 @@ def test_no_candidate_that_works_of_any_operator_is_an_error():
 
 
 def test_no_more_trials_are_made_than_asked_for_and_more_may_be_asked_for(tmp_path):
-    pools = pool_set(pool("conv2d a", 1, 1e7, FALLING), pool("conv2d b", 1, 1e7, FALLING))
-
     def once(trials, folder="a"):
         journal = FileJournal(tmp_path / f"{folder}.jsonl", {"seed": 0})
-        return tune(pools, "dynamic-round-robin", journal, trials=trials)
+        return tune(FALLING_POOLS, "dynamic-round-robin", journal, trials=trials)
 
     assert [once(trials, str(trials)).trials for trials in (1, 2, 5)] == [1, 2, 5]
     first, again = once(7), once(7)
     assert (first.trials, again.summary()) == (7, first.summary())
     assert once(9).trials == 9
-
-
-def many_pools():
-    rng = np.random.default_rng(5)
-    return pool_set(*(
-        pool(f"conv2d {k}", k + 1, 1e7, 1e-4 + 1e-2 * rng.random(60) ** 3, 0.1 + 0.1 * k)
-        for k in range(4)
-    ))  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -85,9 +64,8 @@ def many_pools():
     ],
 )
 def test_journals_that_are_not_of_this_run_are_refused(tmp_path, change, said):
-    path, pools = tmp_path / "journal.jsonl", many_pools()
-    about = {"seed": 3}
-    tune(pools, journal=FileJournal(path, about), seconds=5.0)
+    path, about = tmp_path / "journal.jsonl", {"seed": 3}
+    tune(FALLING_POOLS, journal=FileJournal(path, about), seconds=5.0)
     path.write_bytes(change(path.read_bytes()))
     with pytest.raises(TuningError, match=said):
         FileJournal(path, about)

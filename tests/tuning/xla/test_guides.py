@@ -2,24 +2,16 @@
 
 from functools import cache
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 import pytest
-from costs.kernels.kernels import few_features, few_kernels
-from parameters import random_variables
+from costs.kernels.kernels import weights
 from tuning.xla.fakes import program, space
 
 from go_rl.core import Objective
 from go_rl.core.hardware.presets import load_hardware
-from go_rl.costs.kernels.batch import batch_of
-from go_rl.costs.kernels.ensemble import TrainedNetwork
-from go_rl.costs.kernels.network import KernelNetwork, KernelNetworkConfig
-from go_rl.costs.kernels.predictor import KernelPredictor
 from go_rl.costs.models.analytical import Analytical
 from go_rl.costs.models.kernel_cache import kernel_work
 from go_rl.costs.models.make_problem import ProblemOptions, make_problem
-from go_rl.graphs.cutting.opcode_names import vocabulary_of
 from go_rl.tuning.config import TuneConfig, TuningError
 from go_rl.tuning.xla.fusions import GraphFusion
 from go_rl.tuning.xla.guides import guide_of
@@ -31,18 +23,6 @@ from go_rl.verify.kernel_rules import legal_kernels
 def both() -> list[GraphFusion]:
     """Everything fused that XLA would fuse, and nothing."""
     return [space().default, space().none]
-
-
-@cache
-def tiny_weights() -> KernelPredictor:
-    """One small network that has learned nothing."""
-    features, words = few_features(), vocabulary_of(few_kernels().graph.op_type)
-    config = KernelNetworkConfig(width=8, layers=1, head=8, opcode_width=4, opcodes=len(words))
-    batch = jax.tree.map(jnp.asarray, batch_of(features, np.array([0]), 1, 8))
-    network = KernelNetwork(config)
-    one = TrainedNetwork(network, random_variables(network.init, batch))
-    low, high = features.whole.min(axis=0), features.whole.max(axis=0)
-    return KernelPredictor((one,), words, "cpu-1", "tiny", {"data": "none"}, low, high)
 
 
 def test_a_fusion_costs_the_sum_of_its_kernels_and_each_is_priced_once():
@@ -73,7 +53,7 @@ def test_the_analytical_guide_sums_its_model_and_says_what_it_cannot():
 
 def test_weights_of_another_target_or_none_at_all_are_named(tmp_path):
     path = tmp_path / "w.npz"
-    tiny_weights().save(path)
+    weights().save(path)
     assert guide_of(TuneConfig(cost=f"learned:{path}")).name == "learned"
     with pytest.raises(
         TuningError, match=r"kernels of 'cpu-1'.*called 'gpu-9'.*--guide analytical"

@@ -1,5 +1,0 @@
-"""Fixtures of the tests of the nouns."""
-
-from small_problems import plan_of, problem_of, small_boxes, small_ring
-
-__all__ = ["plan_of", "problem_of", "small_boxes", "small_ring"]
