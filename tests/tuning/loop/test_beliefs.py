@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 from go_rl.tuning.config import TuningError
-from go_rl.tuning.loop.belief.belief import belief_of
 from go_rl.tuning.loop.belief.curve_belief import (
     CurveBelief,
     Posterior,
