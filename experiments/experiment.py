@@ -49,7 +49,7 @@ class Script(ABC):
 
     @property
     def name(self) -> str:
-        """Name of the script, such as ``partition.ring_quality``."""
+        """Name of the script, such as ``partition.solver_speed``."""
         path = Path(inspect.getfile(type(self))).resolve()
         return ".".join(path.relative_to(ROOT / "experiments").with_suffix("").parts)
 

@@ -25,6 +25,7 @@ from experiments.programs.cdmpp.runs import (
     judged,
     means_table,
     trained,
+    tuned,
 )
 from experiments.programs.convergence import LEVEL, converged, judging_tasks
 from experiments.programs.rivals.boosted_programs import TREE_RIVALS, tree_rival
@@ -39,6 +40,8 @@ from go_rl.costs.programs.learn.examples import ProgramExamples, ProgramInputs
 FIRST_UPDATES, FIRST_TREES = 625, 75
 """Of the shortest fits."""
 CDMPP = "CDMPP"
+CMD = "CDMPP, fine-tuned with CMD"
+"""CDMPP that learned on with the inputs of the programs that judge, whose times it never sees."""
 NETWORKS: Mapping[str, type[NetworkRival]] = {
     "recursive LSTM (Tiramisu)": RecursiveLstm, "TLP": TlpPrograms, "MLP": SummedMlp,
 }  # fmt: skip
@@ -59,8 +62,11 @@ class Fitted:
     """See `Converged`."""
 
 
-def fit_rival(name: str, runs: Runs, train: ProgramExamples, most: int, seed: int) -> Fitted:
-    """Return a rival that learned from rows until it stopped improving, or has so many updates."""
+def fit_rival(
+    name: str, runs: Runs, train: ProgramExamples, asked: ProgramInputs, most: int, seed: int
+) -> Fitted:
+    """Return a rival that learned from rows until it stopped improving, or has so many updates;
+    ``asked``: the programs that it is to predict."""
     learned, judges = judging_tasks(train, seed)
 
     def error(predict: Predict) -> float:
@@ -68,18 +74,25 @@ def fit_rival(name: str, runs: Runs, train: ProgramExamples, most: int, seed: in
 
     trees = name in TREE_RIVALS
     first, longest = (FIRST_TREES, most // 8) if trees else (FIRST_UPDATES, most)
-    fit = _fits(name, runs, learned, seed)
+    fit = _fits(name, runs, learned, asked, seed)
     found, taken = timed(lambda: converged(fit, error, first, longest), time.process_time)
     return Fitted(found.best, taken, found.length, found.level)
 
 
-def _fits(name: str, runs: Runs, learned: ProgramExamples, seed: int) -> Callable[[int], Predict]:
+def _fits(
+    name: str, runs: Runs, learned: ProgramExamples, asked: ProgramInputs, seed: int
+) -> Callable[[int], Predict]:
     """What fits a rival with so many updates or trees."""
     if name in TREE_RIVALS:
         return lambda trees: tree_rival(name, trees, seed)(learned).predict
-    if name == CDMPP:
+    if name in (CDMPP, CMD):
         config = runs.run_config(seed)
-        return lambda updates: trained(learned, replace(config, updates=updates)).seconds
+
+        def fit(updates: int) -> Predict:
+            network = trained(learned, replace(config, updates=updates))
+            return (tuned(network, learned, asked) if name == CMD else network).seconds
+
+        return fit
     kind = NETWORKS[name]
     run = replace(kind.run_defaults, seed=seed)
     return lambda updates: kind.fit(learned, replace(run, updates=updates)).predict
@@ -92,20 +105,13 @@ def split_rows(split: str, runs: Runs, seed: int) -> tuple[np.ndarray, np.ndarra
         found = within_task(inputs.task * len(inputs.targets) + inputs.target, seed)
     elif split == "by_task":
         found = by_task(inputs.task, seed)
-    elif split == "by_target":
-        found = by_target(inputs.task, inputs.target, len(inputs.targets) - 1, seed)
-    elif split == "by_device":
-        names, device = devices(inputs)
-        found = by_target(inputs.task, device, len(names) - 1, seed)
+    elif split in ("by_target", "by_device"):
+        kinds = [each.device if split == "by_device" else each for each in inputs.targets]
+        last = np.array([each == kinds[-1] for each in kinds])[inputs.target]
+        found = by_target(inputs.task, last, True, seed)
     else:
         found = runs.split(seed)
     return found.train, found.held_out if len(found.held_out) else found.test, found
-
-
-def devices(inputs: ProgramInputs) -> tuple[list[str], np.ndarray]:
-    """Return the names of the devices, and [P] the number of each program's."""
-    names = list(dict.fromkeys(each.device for each in inputs.targets))
-    return names, np.array([names.index(each.device) for each in inputs.targets])[inputs.target]
 
 
 SPLITS = {
@@ -145,9 +151,10 @@ class ProgramRivals(TableOptions, Experiment):
 
 def _cell(runs: Runs, options: ProgramRivals, split: str, rival: str, seed: int) -> Metrics:
     train, test, _ = split_rows(split, runs, seed)
-    fitted = fit_rival(rival, runs, runs.examples.take(train), options.most, seed)
+    asked = runs.examples.inputs.take(test)
+    fitted = fit_rival(rival, runs, runs.examples.take(train), asked, options.most, seed)
     found = np.full(len(runs.examples.seconds), np.nan)
-    found[test] = fitted.predict(runs.examples.inputs.take(test))
+    found[test] = fitted.predict(asked)
     return {
         **judged(found, runs.examples, test), "fit_seconds": fitted.seconds,
         "updates": float(fitted.updates), "level": float(fitted.level),

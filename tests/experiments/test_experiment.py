@@ -117,11 +117,11 @@ def test_rows_of_another_run_are_refused(tmp_path):
 
 
 def test_a_script_is_found_by_its_name():
-    assert "partition.ring_quality" in names()
+    assert "partition.solver_speed" in names()
     assert "readers.foreign_keras" not in names()
     assert script_of("learning.generated_graphs").__name__ == "GeneratedGraphs"
-    with pytest.raises(SystemExit, match=r"did you mean 'partition.ring_quality'"):
-        script_of("partition.ring_qualty")
+    with pytest.raises(SystemExit, match=r"did you mean 'partition.solver_speed'"):
+        script_of("partition.solver_sped")
 
 
 ROOT = Path(__file__).parents[2]

@@ -171,11 +171,6 @@ def means_table(
     return table_lines(["", *columns.values(), *(["n"] if counted else [])], rows)
 
 
-def named(found: Metrics, start: str) -> Metrics:
-    """Return the metrics whose names start so, without it."""
-    return {k.removeprefix(start): value for k, value in found.items() if k.startswith(start)}
-
-
 def mean_of(runs: Sequence[Metrics], name: str, digits: int = 2) -> str:
     """Return the mean of a metric as a cell; a dash where there is no run."""
     return mean_cell([run[name] for run in runs], digits)
