@@ -13,7 +13,6 @@ import hashlib
 import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from typing import ClassVar
 
 import jax
 import numpy as np
@@ -83,8 +82,6 @@ class PlanRow:
 @dataclass(frozen=True)
 class MeasuredChips(Experiment):
     """Options of this experiment."""
-
-    page_name: ClassVar[str] = "measured_chips"
 
     network: str = "bert-medium"
     """Network of the zoo."""

@@ -70,8 +70,7 @@ class MakespanScale(Experiment):
             graph = load_graph(_file(self, self.measure))
             print(json.dumps(asdict(measured(graph, _file(self, self.measure), self.hardware))))
         else:
-            rows = [_in_own_process(size, self) for size in self.sizes]
-            self.write_rows(rows)
+            rows = self.write_rows(_in_own_process(size, self) for size in self.sizes)
             self.write_page(_page(rows, self.hardware))
 
 
@@ -162,11 +161,9 @@ def _in_own_process(size: int, options: MakespanScale) -> Row:
     try:
         if not _file(options, size).exists():
             options.in_own_process("--trace", size, *path)
-        row = Row(**json.loads(options.in_own_process("--measure", size, *path)[-1]))
+        return Row(**json.loads(options.in_own_process("--measure", size, *path)[-1]))
     except RuntimeError as error:
-        row = Row(f"{size} nodes", size, failure=str(error))
-    print(row, flush=True)
-    return row
+        return Row(f"{size} nodes", size, failure=str(error))
 
 
 def _page(rows: list[Row], hardware: str) -> str:

@@ -18,7 +18,7 @@ from pathlib import Path
 
 import numpy as np
 
-from experiments.experiment import Experiment, say
+from experiments.experiment import Experiment
 from experiments.page_text import table_lines
 from experiments.statistics import with_range
 from go_rl.costs.learning.metrics import latency_metrics
@@ -144,12 +144,8 @@ class SecondProcessor(Experiment):
         """Judge the arms; write the page."""
         first = _read(self.first, lambda device: device != self.device)
         second = _read((self.second,), lambda device: self.device in ("", device))
-        rows = []
-        for seed in range(self.seeds):
-            rows += self.rows(first, second, seed)
-            say(seed, f"of {self.seeds} choices")
-        self.write_rows(rows)
-        self.write_page(page(rows, first, second))
+        rows = (row for seed in range(self.seeds) for row in self.rows(first, second, seed))
+        self.write_page(page(self.write_rows(rows), first, second))
 
     def rows(
         self, first: ProgramExamples, second: ProgramExamples, seed: int

@@ -170,13 +170,9 @@ class CostAnalysisAgreement(Experiment):
 
     def run(self) -> None:
         """Compare every network and write the tables."""
-        rows: list[Agreement] = []
-        for model in MODELS:
-            rows.append(compare(model))
-            print(rows[-1], flush=True)
+        rows = self.write_rows(map(compare, MODELS))
         worst = max(row.worst for row in rows)
         within = sum(row.worst <= 0.05 for row in rows)
-        self.write_rows(rows)
         self.write_page(
             "# FLOP and bytes against XLA's cost analysis of the unoptimised program\n\n"
             f"{within} of {len(rows)} networks within 5 % on both; the worst error is {worst:.2%}. "
