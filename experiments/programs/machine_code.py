@@ -10,9 +10,10 @@ writes the data set with it. Arms are `CodeTrees` (rules), the same grown as `Ma
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -122,8 +123,13 @@ class MachineCode(Experiment):
         whole = with_machine_code(read_examples([*self.also, self.data]))
         others, examples = last_device_apart(whole)
         kept = self.kept_rows(MachineRow)
-        for row in self._rows(examples, others, {(r.split, r.seed, r.arm) for r in kept.rows}):
-            kept.add(row)
+        for split, seed in product(SPLITS, range(self.seeds)):
+            judged, fits = self._arms(examples, others, split, seed)
+            arms = [arm for arm in fits if arm.startswith(self.only)]
+            kept.fill(
+                ((split, arm, seed) for arm in arms),
+                lambda *key, judged=judged, fits=fits: _row(key, fits[key[1]], judged),
+            )
         self.write_page(page(kept.rows, examples, others))
 
     def _read(self) -> None:
@@ -140,32 +146,29 @@ class MachineCode(Experiment):
                 break
         save_programs(replace(own, machine=table), path)
 
-    def _rows(
-        self,
-        examples: ProgramExamples,
-        others: ProgramExamples,
-        known: Set[tuple[str, int, str]],
-    ) -> Iterator[MachineRow]:
-        for split, divide in SPLITS.items():
-            for seed in range(self.seeds):
-                parts = divide(examples, seed)
-                judged = examples.take(parts.held_out if len(parts.held_out) else parts.test)
-                learned = examples.take(np.concatenate([parts.train, parts.validation]))
-                arms = {arm: partial(fit, learned) for arm, fit in ARMS.items()}
-                if len(others.seconds):
-                    out = networks(examples, seed) if split == BY_NETWORK else ()
-                    more = join_examples([unlike(others, judged, out), learned])
-                    arms |= {arm: partial(kind.fit, more) for arm, kind in OTHERS.items()}
-                for arm, fit in arms.items():
-                    if (split, seed, arm) in known or not arm.startswith(self.only):
-                        continue
-                    found = fit().predict(judged.inputs)
-                    told = latency_metrics(found, judged.seconds, judged.inputs.task)
-                    yield MachineRow(
-                        split, arm, seed, len(found), told["mape"], told["median"],
-                        told["pair_accuracy"], told["top_5"],
-                    )  # fmt: skip
-                say(seed, split)
+    def _arms(
+        self, examples: ProgramExamples, others: ProgramExamples, split: str, seed: int
+    ) -> tuple[ProgramExamples, dict[str, Callable[[], ProgramTrees]]]:
+        """The programs that judge, and what fits each arm to the others."""
+        parts = SPLITS[split](examples, seed)
+        judged = examples.take(parts.held_out if len(parts.held_out) else parts.test)
+        learned = examples.take(np.concatenate([parts.train, parts.validation]))
+        arms = {arm: partial(fit, learned) for arm, fit in ARMS.items()}
+        if len(others.seconds):
+            out = networks(examples, seed) if split == BY_NETWORK else ()
+            more = join_examples([unlike(others, judged, out), learned])
+            arms |= {arm: partial(kind.fit, more) for arm, kind in OTHERS.items()}
+        return judged, arms
+
+
+def _row(
+    key: tuple[str, str, int], fit: Callable[[], ProgramTrees], judged: ProgramExamples
+) -> MachineRow:
+    told = latency_metrics(fit().predict(judged.inputs), judged.seconds, judged.inputs.task)
+    return MachineRow(
+        *key, len(judged.seconds), told["mape"], told["median"],
+        told["pair_accuracy"], told["top_5"],
+    )  # fmt: skip
 
 
 def compiled(data: ProgramData, draws: int) -> Iterator[MachineTable]:

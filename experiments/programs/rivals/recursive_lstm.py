@@ -24,7 +24,7 @@ from experiments.programs.rivals.network_rival import NetworkRival, RivalRun
 from go_rl.core import TrainingError
 from go_rl.core.files.strict_json import parse_json
 from go_rl.costs.programs.features import LEAF_NUMBERS
-from go_rl.costs.programs.learn.examples import TARGET_FEATURES, ProgramInputs
+from go_rl.costs.programs.learn.examples import ProgramInputs
 from go_rl.costs.programs.learn.network import Layers
 from go_rl.costs.programs.learn.prepared import LEAF_SIZES, InputScale, filled_size, prepare
 
@@ -109,10 +109,6 @@ class RecursiveSizes:
     units: int = 64
     """Of embeddings and of both LSTMs."""
     decoder_layers: tuple[int, ...] = (96, 96)
-
-    def __post_init__(self) -> None:
-        if min(self.units, *self.leaf_layers, *self.decoder_layers) < 1:
-            raise TrainingError("recursive LSTM: sizes must be >= 1")
 
 
 class TreeBatch(NamedTuple):
@@ -230,7 +226,6 @@ class RecursiveLstm(NetworkRival):
     """See above."""
 
     what = "a recursive LSTM"
-    format = "go_rl-programs-recursive-lstm"
     sizes_type = RecursiveSizes
     run_defaults = RivalRun(loss="mape", schedule="cyclic")
 
@@ -263,15 +258,6 @@ class RecursiveLstm(NetworkRival):
             ),
             devices=np.concatenate([ready.devices, ready.known], axis=1)[inputs.target],
         )  # fmt: skip
-
-    @classmethod
-    def empty_batch(cls, sizes: Any) -> Any:
-        return TreeBatch(
-            jnp.zeros((1, LEAF_SIZES[0], LEAF_NUMBERS), jnp.float32),
-            jnp.zeros((EVENT_SIZES[0], 3), jnp.int32),
-            jnp.zeros(LEVEL_SIZES[0], jnp.float32),
-            jnp.zeros((1, 2 * len(TARGET_FEATURES)), jnp.float32),
-        )
 
 
 def _rows(inputs: ProgramInputs, tree: NestTree, program: int) -> Int64[np.ndarray, "L"]:

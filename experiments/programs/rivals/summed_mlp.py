@@ -7,13 +7,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import flax.linen as nn
-import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Float32, Int64
 
 from experiments.programs.rivals.network_rival import NetworkRival, RivalRun
-from go_rl.core import TrainingError
-from go_rl.costs.programs.learn.code_inputs import SUMMED_NAMES, summed_program_features
+from go_rl.costs.programs.learn.code_inputs import summed_program_features
 from go_rl.costs.programs.learn.examples import ProgramInputs
 from go_rl.costs.programs.learn.network import Layers
 from go_rl.costs.programs.learn.prepared import column_scale, masked_rows
@@ -25,10 +23,6 @@ class MlpSizes:
 
     layers: tuple[int, ...] = (256, 256, 256)
     """Hidden units."""
-
-    def __post_init__(self) -> None:
-        if not self.layers or min(self.layers) < 1:
-            raise TrainingError("MLP: every layer must have >= 1 units, and there must be one")
 
 
 class MlpNetwork(nn.Module):
@@ -61,7 +55,6 @@ class SummedMlp(NetworkRival):
     """See above."""
 
     what = "an MLP of summed features"
-    format = "go_rl-programs-mlp"
     sizes_type = MlpSizes
     run_defaults = RivalRun(updates=4000)
 
@@ -78,7 +71,3 @@ class SummedMlp(NetworkRival):
         cls, inputs: ProgramInputs, scale: Mapping[str, np.ndarray], sizes: Any
     ) -> FeatureRows:
         return FeatureRows(masked_rows(summed_program_features(inputs), scale))
-
-    @classmethod
-    def empty_batch(cls, sizes: Any) -> Any:
-        return jnp.zeros((1, 2 * len(SUMMED_NAMES)), jnp.float32)

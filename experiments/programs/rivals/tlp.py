@@ -29,7 +29,7 @@ from jaxtyping import Array, Float, Float32, Int64
 
 from experiments.programs.rivals.network_rival import NetworkRival, RivalRun
 from go_rl.core import TrainingError
-from go_rl.costs.programs.learn.examples import TARGET_FEATURES, ProgramInputs
+from go_rl.costs.programs.learn.examples import ProgramInputs
 from go_rl.costs.programs.learn.network import Layers
 from go_rl.costs.programs.learn.prepared import column_scale, masked_rows
 
@@ -100,14 +100,6 @@ class TlpSizes:
     """Of self-attention."""
     decoder_layers: tuple[int, ...] = (128, 128)
 
-    def __post_init__(self) -> None:
-        if min(self.units, self.heads, self.layers, *self.decoder_layers) < 1:
-            raise TrainingError("TLP: sizes must be >= 1")
-        if self.units % self.heads:
-            raise TrainingError(
-                f"TLP: units ({self.units}) must be a multiple of heads ({self.heads})"
-            )
-
 
 class ScheduleBatch(NamedTuple):
     """``B`` schedules of at most ``T`` primitives."""
@@ -168,7 +160,6 @@ class TlpPrograms(NetworkRival):
     """See above."""
 
     what = "TLP"
-    format = "go_rl-programs-tlp"
     sizes_type = TlpSizes
     run_defaults = RivalRun()
 
@@ -201,11 +192,3 @@ class TlpPrograms(NetworkRival):
             lengths=tuple(lengths), schedules=schedules, schedule=place,
             devices=masked_rows(inputs.device_features.astype(np.float32), scale),
         )  # fmt: skip
-
-    @classmethod
-    def empty_batch(cls, sizes: Any) -> Any:
-        return ScheduleBatch(
-            jnp.zeros((1, LENGTHS[0], ROW), jnp.float32),
-            jnp.ones((1, LENGTHS[0]), jnp.float32),
-            jnp.zeros((1, 2 * len(TARGET_FEATURES)), jnp.float32),
-        )
