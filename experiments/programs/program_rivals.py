@@ -25,7 +25,6 @@ from experiments.programs.cdmpp.runs import (
     judged,
     means_table,
     trained,
-    tuned,
 )
 from experiments.programs.convergence import LEVEL, converged, judging_tasks
 from experiments.programs.rivals.boosted_programs import TREE_RIVALS, tree_rival
@@ -90,7 +89,7 @@ def _fits(
 
         def fit(updates: int) -> Predict:
             network = trained(learned, replace(config, updates=updates))
-            return (tuned(network, learned, asked) if name == CMD else network).seconds
+            return (network.fine_tuned(learned, asked) if name == CMD else network).predict
 
         return fit
     kind = NETWORKS[name]

@@ -25,16 +25,13 @@ from experiments.statistics import mean_cell
 from go_rl.core.files.whole_file import write_text
 from go_rl.costs.learning.metrics import latency_metrics
 from go_rl.costs.learning.splits import HELD_OUT, DataSplit, by_model
-from go_rl.costs.programs.learn.examples import ProgramExamples, ProgramInputs
+from go_rl.costs.programs.learn.examples import ProgramExamples
 from go_rl.costs.programs.learn.label_transform import LabelTransform
 from go_rl.costs.programs.learn.network import SMALL
-from go_rl.costs.programs.learn.prepared import InputScale, prepare
+from go_rl.costs.programs.learn.predictor import ProgramCalibration, ProgramPredictor
+from go_rl.costs.programs.learn.prepared import InputScale
 from go_rl.costs.programs.learn.reading import read_examples
-from go_rl.costs.programs.learn.training import (
-    ProgramTrainConfig,
-    TrainedProgramNetwork,
-    train_programs_network,
-)
+from go_rl.costs.programs.learn.training import ProgramTrainConfig, train_programs_network
 
 Metrics = dict[str, float]
 SEEDS = 3
@@ -54,10 +51,6 @@ class TableOptions:
     """Runs of which a cell is the mean."""
     minutes: float = 1e9
     """Stop behind the run, at least one, that ends later than this; the next call goes on."""
-
-
-TUNING = 0.2
-"""Updates of fine-tuning, of those of training."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,41 +103,16 @@ class Runs:
         return ["", "## Not run yet", "", f"{', '.join(self.missing)}."] if self.missing else []
 
 
-@dataclass(frozen=True, eq=False)
-class OneNetwork:
-    """A network with what standardises its inputs and labels."""
-
-    network: TrainedProgramNetwork
-    config: ProgramTrainConfig
-    scale: InputScale
-    transform: LabelTransform
-
-    def seconds(self, inputs: ProgramInputs) -> np.ndarray:
-        """Return [P] predicted seconds."""
-        counts = self.config.network.leaf_counts
-        out, _ = self.network.outputs(prepare(inputs, self.scale, counts, self.config.positional))
-        labels = self.transform.mean + self.transform.deviation * out.astype(np.float64)
-        return self.transform.seconds(labels)
-
-
-def trained(examples: ProgramExamples, config: ProgramTrainConfig) -> OneNetwork:
-    """Return one network that learned from examples."""
+def trained(examples: ProgramExamples, config: ProgramTrainConfig) -> ProgramPredictor:
+    """Return one network that learned from examples, with layers for all numbers of leaves of its
+    configuration and without an interval."""
     scale = InputScale.fit(examples.inputs)
     transform = LabelTransform.fit(config.labels, examples.seconds)
     network = train_programs_network(examples, config, scale, transform)
-    return OneNetwork(network, config, scale, transform)
-
-
-def tuned(
-    start: OneNetwork, examples: ProgramExamples, unlabelled: ProgramInputs | None = None
-) -> OneNetwork:
-    """Return a network after `TUNING` more updates, at a fifth of the learning rate."""
-    updates = max(int(TUNING * start.config.updates), 1)
-    config = replace(start.config, updates=updates, learning_rate=start.config.learning_rate / 5)
-    network = train_programs_network(
-        examples, config, start.scale, start.transform, None, start.network.params, unlabelled
+    unknown, no_interval = np.zeros_like(scale.mean), ProgramCalibration(-1.0, 1.0, 1.0)
+    return ProgramPredictor(
+        (network,), config, scale, transform, unknown, unknown, no_interval, examples.name, {}
     )
-    return replace(start, network=network)
 
 
 def judged(found: np.ndarray, examples: ProgramExamples, rows: np.ndarray) -> Metrics:
