@@ -151,14 +151,19 @@ def _plain_name(name: str, dynamo: bool) -> str:
     return f"transformers_{name}_{'dynamo' if dynamo else 'script'}"
 
 
-def makers() -> dict[str, Callable[[Path], None]]:
-    """Return what writes each model's file, by name; fused ones follow their sources."""
-    made: dict[str, Callable[[Path], None]] = {}
+FUSED = "fused by onnxruntime.transformers"
+
+
+def makers() -> dict[str, tuple[str, str, Callable[[Path], None]]]:
+    """Return by name who wrote each model, its source, and what writes its file; fused ones follow
+    their sources."""
+    made: dict[str, tuple[str, str, Callable[[Path], None]]] = {}
     for name in ARCHITECTURES:
         for dynamo in (False, True) if name not in NOT_SCRIPTED else (True,):
-            plain = _plain_name(name, dynamo)
-            made[plain] = partial(_export, name, dynamo)
-            made[f"{plain}_fused"] = partial(_fused, name, dynamo, False)
-    plain = _plain_name("classic_bert", False)
-    made[f"{plain}_fused_half"] = partial(_fused, "classic_bert", False, True)
+            plain, exporter = _plain_name(name, dynamo), "dynamo" if dynamo else "script"
+            written = f"transformers, torch.onnx ({exporter})"
+            made[plain] = written, "", partial(_export, name, dynamo)
+            made[f"{plain}_fused"] = FUSED, plain, partial(_fused, name, dynamo, False)
+    plain, half = _plain_name("classic_bert", False), partial(_fused, "classic_bert", False, True)
+    made[f"{plain}_fused_half"] = "fused, half precision", plain, half
     return made
