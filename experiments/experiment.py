@@ -145,8 +145,3 @@ def timed(run: Callable[[], R], clock: Callable[[], float] = time.perf_counter) 
     started = clock()
     found = run()
     return found, clock() - started
-
-
-def deadline(minutes: float) -> float:
-    """Return the Unix time after so many minutes; 0: never."""
-    return time.time() + 60 * minutes if minutes else float("inf")
