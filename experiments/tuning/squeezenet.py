@@ -1,23 +1,17 @@
-"""SqueezeNet 1.1 (Iandola et al., 2016) with the same weights as an ONNX model and a JAX function,
-and rivals of its tuned form: all compute in one worker process on one core, in turn. One image of
-128 x 128.
-"""
+"""SqueezeNet 1.1 (Iandola et al., 2016) with the same weights as an ONNX model and a JAX function.
+One image of 128 x 128."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any
 
-import jax
 import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
 from experiments.tuning.networks import FIRES, SqueezeNet
-from go_rl.costs.timing.config import TimingConfig
-from go_rl.costs.timing.core_speed import CoreSpeed
-from go_rl.costs.timing.timing import clocked, has_a_core, joined, timing_of, visit
 
 SIDE = 128
 SHAPE = (1, 3, SIDE, SIDE)
@@ -38,7 +32,7 @@ def _weights() -> Iterator[tuple[np.ndarray, np.ndarray]]:
         yield rng.standard_normal((filters, inputs, side, side), np.float32) * scale, bias
 
 
-def jax_network() -> Callable[[Any], Any]:
+def jax_function() -> Callable[[Any], Any]:
     """Return the function of an image of `SHAPE`; the weights are constants of it. Inside it has
     (batch, rows, columns, channels), which is what XLA computes fastest on CPUs."""
     layers = {
@@ -90,65 +84,3 @@ def onnx_network() -> onnx.ModelProto:
         [helper.make_tensor_value_info(result, TensorProto.FLOAT, [1, 1000])], net.weights,
     )  # fmt: skip
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9)
-
-
-TVM, XLA, ONNX_RUNTIME = "TVM, tuned", "XLA", "ONNX Runtime"
-WORKER = "experiments.tuning.squeezenet_rivals:answer"
-
-
-@dataclass(frozen=True)
-class Rivals:
-    """What is compared."""
-
-    modules: tuple[tuple[str, str], ...]
-    """Name and path of compiled networks of TVM."""
-    full_pace: float
-    timing: TimingConfig
-
-
-def answer(asked: Rivals) -> dict[str, dict[str, float]]:
-    """Return, by name, what `go_rl.costs.timing.timing.Timing` holds, and ``error``: the largest
-    difference from ONNX Runtime's results, relative to their largest magnitude."""
-    image = np.random.default_rng(0).standard_normal(SHAPE, np.float32)
-    calls = {XLA: _xla(image), ONNX_RUNTIME: _onnx_runtime(image)}
-    calls |= {name: _tvm(path, image) for name, path in asked.modules}
-    wanted = calls[ONNX_RUNTIME]()
-    scale = float(np.abs(wanted).max())
-    errors = {name: float(np.abs(call() - wanted).max()) / scale for name, call in calls.items()}
-    pace, own = CoreSpeed(asked.full_pace), has_a_core()
-    seen: dict[str, list[Any]] = {name: [] for name in calls}
-    for _ in range(asked.timing.visits):
-        for name, call in calls.items():
-            seen[name].append(visit(clocked(call), asked.timing, pace, own))
-    return {
-        name: {**asdict(timing_of(joined(visits))), "error": errors[name]}
-        for name, visits in seen.items()
-    }
-
-
-def _xla(image: np.ndarray) -> Callable[[], np.ndarray]:
-    compiled = jax.jit(jax_network()).lower(image).compile()
-    given = jax.device_put(image)
-    return lambda: np.asarray(jax.block_until_ready(compiled(given)))
-
-
-def _onnx_runtime(image: np.ndarray) -> Callable[[], np.ndarray]:
-    import onnxruntime  # pyright: ignore[reportMissingImports]
-
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = options.inter_op_num_threads = 1
-    session = onnxruntime.InferenceSession(
-        onnx_network().SerializeToString(), options, providers=["CPUExecutionProvider"]
-    )
-    return lambda: np.asarray(session.run(None, {"image": image})[0])
-
-
-def _tvm(path: str, image: np.ndarray) -> Callable[[], np.ndarray]:
-    from go_rl.costs.programs.nests.tvm_lowering import import_meta_schedule
-    from go_rl.costs.timing.tvm_calls import import_tvm
-
-    import_meta_schedule()
-    tvm = import_tvm()
-    machine = tvm.relax.VirtualMachine(tvm.runtime.load_module(path), tvm.cpu())
-    given, run = tvm.runtime.tensor(image, tvm.cpu()), machine["main"]
-    return lambda: run(given).numpy()
