@@ -8,7 +8,7 @@ inside one fit would stop learning rates that have not fallen yet, and has no me
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Generic, TypeVar
 
 import numpy as np
@@ -28,8 +28,6 @@ class Converged(Generic[Fitted]):
     best: Fitted
     length: int
     """Updates, or trees, of the best."""
-    errors: tuple[float, ...]
-    """On the tasks that judge, of each length."""
     level: bool
     """Whether the last doubling brought less than `LEVEL`; else the longest fit allowed did not."""
 
@@ -39,19 +37,17 @@ def converged(
 ) -> Converged[Fitted]:
     """Double the length of a fit, in updates or trees, from ``first`` to at most ``most``, until
     its error on the tasks that judge is level."""
-    length, best = first, fit(first)
-    errors = [judge(best)]
-    found = length
-    while 2 * length <= most:
+    length, level = first, False
+    found = Converged(fit(first), first, level)
+    least = judge(found.best)
+    while 2 * length <= most and not level:
         length *= 2
         longer = fit(length)
-        errors.append(judge(longer))
-        least = min(errors[:-1])
-        if errors[-1] < least:
-            best, found = longer, length
-        if errors[-1] > (1 - LEVEL) * least:
-            return Converged(best, found, tuple(errors), True)
-    return Converged(best, found, tuple(errors), False)
+        error = judge(longer)
+        level = error > (1 - LEVEL) * least
+        if error < least:
+            found, least = Converged(longer, length, level), error
+    return replace(found, level=level)
 
 
 def judging_tasks(examples: ProgramExamples, seed: int) -> tuple[ProgramExamples, ProgramExamples]:

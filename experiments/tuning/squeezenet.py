@@ -4,7 +4,6 @@ One image of 128 x 128."""
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -42,45 +41,34 @@ def jax_function() -> Callable[[Any], Any]:
     return lambda image: SqueezeNet().apply({"params": layers}, image.transpose(0, 2, 3, 1))
 
 
-@dataclass
-class _Onnx:
-    """A graph under construction."""
-
-    kernels: Iterator[tuple[np.ndarray, np.ndarray]] = field(default_factory=_weights)
-    nodes: list[onnx.NodeProto] = field(default_factory=list)
-    weights: list[onnx.TensorProto] = field(default_factory=list)
-
-    def conv(self, x: str, stride: int = 1) -> str:
-        """The next convolution, of an image that keeps its size unless there is a stride."""
-        kernel, bias = next(self.kernels)
-        pads = [kernel.shape[-1] // 2 if stride == 1 else 0] * 4
-        named = [self._weight(kernel), self._weight(bias)]
-        y = self.node("Conv", x, *named, pads=pads, strides=[stride] * 2)
-        return self.node("Relu", y)
-
-    def node(self, op: str, *inputs: str, **attributes: Any) -> str:
-        name = f"{op.lower()}{len(self.nodes)}"
-        self.nodes.append(helper.make_node(op, list(inputs), [name], name=name, **attributes))
-        return name
-
-    def _weight(self, array: np.ndarray) -> str:
-        name = f"w{len(self.weights)}"
-        self.weights.append(numpy_helper.from_array(array, name))
-        return name
-
-
 def onnx_network() -> onnx.ModelProto:
     """Return the model."""
-    net = _Onnx()
-    x = net.conv("image", stride=2)
+    kernels, weights = _weights(), list[onnx.TensorProto]()
+    nodes: list[onnx.NodeProto] = []
+
+    def node(op: str, *inputs: str, **attributes: Any) -> str:
+        name = f"{op.lower()}{len(nodes)}"
+        nodes.append(helper.make_node(op, list(inputs), [name], name=name, **attributes))
+        return name
+
+    def conv(x: str, stride: int = 1) -> str:
+        """The next convolution, of an image that keeps its size unless there is a stride."""
+        arrays = next(kernels)
+        stored = [numpy_helper.from_array(a, f"w{len(weights) + i}") for i, a in enumerate(arrays)]
+        weights.extend(stored)
+        pads = [arrays[0].shape[-1] // 2 if stride == 1 else 0] * 4
+        y = node("Conv", x, *(each.name for each in stored), pads=pads, strides=[stride] * 2)
+        return node("Relu", y)
+
+    x = conv("image", stride=2)
     for _, pooled in FIRES:
-        x = net.node("MaxPool", x, kernel_shape=[3, 3], strides=[2, 2]) if pooled else x
-        x = net.conv(x)
-        x = net.node("Concat", net.conv(x), net.conv(x), axis=1)
-    result = net.node("Flatten", net.node("GlobalAveragePool", net.conv(x)))
+        x = node("MaxPool", x, kernel_shape=[3, 3], strides=[2, 2]) if pooled else x
+        x = conv(x)
+        x = node("Concat", conv(x), conv(x), axis=1)
+    result = node("Flatten", node("GlobalAveragePool", conv(x)))
     graph = helper.make_graph(
-        net.nodes, "squeezenet",
+        nodes, "squeezenet",
         [helper.make_tensor_value_info("image", TensorProto.FLOAT, list(SHAPE))],
-        [helper.make_tensor_value_info(result, TensorProto.FLOAT, [1, 1000])], net.weights,
+        [helper.make_tensor_value_info(result, TensorProto.FLOAT, [1, 1000])], weights,
     )  # fmt: skip
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9)
