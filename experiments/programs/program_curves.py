@@ -3,7 +3,7 @@
 Run: ``python -m experiments programs.program_curves [--data programs-3] [--seeds 2]``. Of the data
 set's last processor alone, programs are taken at random, fewer and fewer; tasks, or networks, that
 are held out judge. Rivals are trained until they stop improving
-(`experiments.programs.convergence`), ours as they ship. Finished cells are kept.
+(`experiments.programs.program_rivals.fit_rival`), ours as they ship. Finished cells are kept.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """CDMPP beside its rivals on tensor programs: equal rows, each trained until it stops improving.
 
 Run: ``python -m experiments programs.program_rivals``. Networks and trees follow one rule
-(`experiments.programs.convergence`): updates, or trees, are doubled until the error on a tenth of
-the tasks to learn from is level. Finished cells are kept, and a call goes on where the last one
+(`fit_rival`): updates, or trees, are doubled until the error on a tenth of the tasks to learn from
+is level. Finished cells are kept, and a call goes on where the last one
 stopped; the page states what is missing. Their speeds of training are in
 `experiments.programs.cdmpp.speed`.
 """
@@ -17,7 +17,7 @@ from itertools import product
 
 import numpy as np
 
-from experiments.experiment import Experiment, timed
+from experiments.experiment import Experiment
 from experiments.programs.cdmpp.runs import (
     Metrics,
     Runs,
@@ -26,7 +26,6 @@ from experiments.programs.cdmpp.runs import (
     means_table,
     trained,
 )
-from experiments.programs.convergence import LEVEL, converged, judging_tasks
 from experiments.programs.rivals.boosted_programs import TREE_RIVALS, tree_rival
 from experiments.programs.rivals.network_rival import NetworkRival
 from experiments.programs.rivals.recursive_lstm import RecursiveLstm
@@ -38,6 +37,8 @@ from go_rl.costs.programs.learn.examples import ProgramExamples, ProgramInputs
 
 FIRST_UPDATES, FIRST_TREES = 625, 75
 """Of the shortest fits."""
+LEVEL = 0.02
+"""Share of the error by which a doubling must lower it."""
 CDMPP = "CDMPP"
 CMD = "CDMPP, fine-tuned with CMD"
 """CDMPP that learned on with the inputs of the programs that judge, whose times it never sees."""
@@ -58,24 +59,42 @@ class Fitted:
     updates: int
     """Or trees, of the best."""
     level: bool
-    """See `Converged`."""
+    """Whether the last doubling brought less than `LEVEL`; else the longest fit allowed did not."""
 
 
 def fit_rival(
     name: str, runs: Runs, train: ProgramExamples, asked: ProgramInputs, most: int, seed: int
 ) -> Fitted:
     """Return a rival that learned from rows until it stopped improving, or has so many updates;
-    ``asked``: the programs that it is to predict."""
-    learned, judges = judging_tasks(train, seed)
+    ``asked``: the programs that it is to predict.
 
-    def error(predict: Predict) -> float:
-        return mape(predict(judges.inputs), judges.seconds)
-
+    A fit of twice the length is made, from the start and with its schedule to the end, until the
+    error on tasks that were not learned from falls by less than `LEVEL`; the best fit counts. Early
+    stopping inside one fit would stop learning rates that have not fallen yet, and has no meaning
+    for trees.
+    """
+    learned, judges = _judging_tasks(train, seed)
+    fit, began, level = _fits(name, runs, learned, asked, seed), time.process_time(), False
     trees = name in TREE_RIVALS
-    first, longest = (FIRST_TREES, most // 8) if trees else (FIRST_UPDATES, most)
-    fit = _fits(name, runs, learned, asked, seed)
-    found, taken = timed(lambda: converged(fit, error, first, longest), time.process_time)
-    return Fitted(found.best, taken, found.length, found.level)
+    length, longest = (FIRST_TREES, most // 8) if trees else (FIRST_UPDATES, most)
+    best, found = fit(length), length
+    least = mape(best(judges.inputs), judges.seconds)
+    while 2 * length <= longest and not level:
+        length *= 2
+        longer = fit(length)
+        error = mape(longer(judges.inputs), judges.seconds)
+        level = error > (1 - LEVEL) * least
+        if error < least:
+            best, found, least = longer, length, error
+    return Fitted(best, time.process_time() - began, found, level)
+
+
+def _judging_tasks(examples: ProgramExamples, seed: int) -> tuple[ProgramExamples, ProgramExamples]:
+    """The programs that are learned from, and those of a tenth of the tasks, which judge."""
+    split = by_task(examples.inputs.task, seed)
+    learned = np.concatenate([split.train, split.test])
+    known = np.isin(examples.inputs.leaves, examples.inputs.leaves[learned])
+    return examples.take(learned), examples.take(split.validation[known[split.validation]])
 
 
 def _fits(
