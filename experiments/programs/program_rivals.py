@@ -201,5 +201,5 @@ def _page(runs: Runs, options: ProgramRivals, found: dict[tuple[str, str], list[
         known = next((each[0] for each in results.values() if each), None)
         count = known and f" ({known['learned']:,.0f} learned, {known['tested']:,.0f} tested)"
         lines += ["", f"## {title}{count or ''}", ""]
-        lines += means_table(results, COLUMNS, {"updates": 0, "fit_seconds": 0}, counted=True)
+        lines += means_table(results, COLUMNS, {"updates": 0, "fit_seconds": 0})
     return "\n".join([*lines, *runs.not_run(), ""])

@@ -13,7 +13,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any
 
 import jax
@@ -123,20 +122,15 @@ def judged(found: np.ndarray, examples: ProgramExamples, rows: np.ndarray) -> Me
 
 
 def means_table(
-    found: Mapping[str, Sequence[Metrics]],
-    columns: Mapping[str, str],
-    digits: Mapping[str, int] = MappingProxyType({}),
-    counted: bool = False,
+    found: Mapping[str, Sequence[Metrics]], columns: Mapping[str, str], digits: Mapping[str, int]
 ) -> list[str]:
     """Return the lines of a table of means over runs, by the name of a row and the metric of a
-    column; dashes where there is none. ``digits``: decimals of metrics that have not two;
-    ``counted``: the last column is the number of runs."""
+    column, two decimals unless ``digits`` says otherwise; the last column is the number of runs."""
     rows = [
-        [name, *(mean_of(runs, each, digits.get(each, 2)) for each in columns),
-         *([str(len(runs))] if counted else [])]
+        [name, *(mean_of(runs, each, digits.get(each, 2)) for each in columns), str(len(runs))]
         for name, runs in found.items()
-    ]  # fmt: skip
-    return table_lines(["", *columns.values(), *(["n"] if counted else [])], rows)
+    ]
+    return table_lines(["", *columns.values(), "n"], rows)
 
 
 def mean_of(runs: Sequence[Metrics], name: str, digits: int = 2) -> str:
