@@ -28,7 +28,7 @@ from experiments.programs.cdmpp.runs import (
     trained,
 )
 from experiments.programs.rivals.boosted_programs import TREE_RIVALS, XGBOOST, tree_rival
-from experiments.programs.rivals.recursive_lstm import RecursiveLstm, RecursiveSizes
+from experiments.programs.rivals.recursive_lstm import RecursiveLstm, RecursiveNetwork
 from go_rl.api.predict import predict
 from go_rl.costs.programs.learn.code_inputs import summed_program_features
 from go_rl.costs.programs.learn.network import SMALL
@@ -185,12 +185,12 @@ def _against_lstm(runs: Runs, options: CdmppSpeed) -> Metrics:
     """Programs a second of a processor while training, the best of three in turn."""
     config = replace(runs.run_config(0), updates=options.updates)
     lstm = replace(RecursiveLstm.run_defaults, updates=options.updates)
-    sizes = RecursiveSizes((LSTM_UNITS,), LSTM_UNITS, (LSTM_UNITS, LSTM_UNITS))
+    large = RecursiveNetwork((LSTM_UNITS,), LSTM_UNITS, (LSTM_UNITS, LSTM_UNITS))
     found: Metrics = {"cdmpp": 0.0, "lstm": 0.0}
     for repeat in range(4):
         learned, taken = timed(lambda: trained(runs.examples, config), time.process_time)
         rival, other = timed(
-            lambda: RecursiveLstm.fit(runs.examples, lstm, sizes), time.process_time
+            lambda: RecursiveLstm.fit(runs.examples, lstm, large), time.process_time
         )
         if repeat:  # the first one compiles
             found["cdmpp"] = max(found["cdmpp"], options.updates * config.batch / taken)

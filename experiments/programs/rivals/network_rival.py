@@ -126,8 +126,7 @@ Learned = TypeVar("Learned", bound="NetworkRival")
 class NetworkRival(ABC):
     """Abstract: its network's output is [B] standardised logarithms of seconds."""
 
-    sizes: Any
-    """Configuration of the network."""
+    network: nn.Module
     params: Params
     scale: Mapping[str, np.ndarray]
     """Means and deviations of inputs."""
@@ -137,13 +136,8 @@ class NetworkRival(ABC):
     """Programs that updates read."""
 
     what: ClassVar[str]
-    sizes_type: ClassVar[type[Any]]
+    network_type: ClassVar[type[nn.Module]]
     run_defaults: ClassVar[RivalRun]
-
-    @classmethod
-    @abstractmethod
-    def module(cls, sizes: Any) -> nn.Module:
-        """Return the network, hashable."""
 
     @classmethod
     @abstractmethod
@@ -152,9 +146,7 @@ class NetworkRival(ABC):
 
     @classmethod
     @abstractmethod
-    def batched(
-        cls, inputs: ProgramInputs, scale: Mapping[str, np.ndarray], sizes: Any
-    ) -> BatchedPrograms:
+    def batched(cls, inputs: ProgramInputs, scale: Mapping[str, np.ndarray]) -> BatchedPrograms:
         """Return what the network reads.
 
         Raises:
@@ -163,21 +155,23 @@ class NetworkRival(ABC):
 
     @classmethod
     def fit(
-        cls: type[Learned], examples: ProgramExamples, run: RivalRun, sizes: Any = None
+        cls: type[Learned],
+        examples: ProgramExamples,
+        run: RivalRun,
+        network: nn.Module | None = None,
     ) -> Learned:
         """Return a network that learned from examples.
 
         Args:
             examples: with times.
             run: of training.
-            sizes: of the network.
+            network: of other sizes than the usual ones.
 
         Raises:
             TrainingError: the programs lack what it reads, or the loss became NaN.
         """
-        sizes = sizes or cls.sizes_type()
-        scale, network = cls.scale_of(examples.inputs), cls.module(sizes)
-        programs = cls.batched(examples.inputs, scale, sizes)
+        scale, network = cls.scale_of(examples.inputs), network or cls.network_type()
+        programs = cls.batched(examples.inputs, scale)
         transform = LabelTransform.fit("log", examples.seconds)
         labels = (transform.labels(examples.seconds) - transform.mean) / transform.deviation
         source = GroupedSource(programs, labels, transform.deviation, run, network)
@@ -185,13 +179,13 @@ class NetworkRival(ABC):
         params = jax.jit(network.init)(jax.random.key(run.seed), first)
         rng = np.random.default_rng(run.seed)
         params = train(params, source, run, rng, None, run.rule)
-        return cls(sizes, params, scale, transform, source.drawn)
+        return cls(network, params, scale, transform, source.drawn)
 
     def predict(self, inputs: ProgramInputs) -> Float64[np.ndarray, "P"]:
         """Return [P] seconds of programs."""
         if not inputs.num_programs:
             return np.zeros(0)
-        programs = self.batched(inputs, self.scale, self.sizes)
-        out = outputs(self.module(self.sizes), self.params, programs, inputs.num_programs)
+        programs = self.batched(inputs, self.scale)
+        out = outputs(self.network, self.params, programs, inputs.num_programs)
         labels = self.labels.mean + self.labels.deviation * out.astype(np.float64)
         return self.labels.seconds(labels)

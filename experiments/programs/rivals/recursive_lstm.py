@@ -100,17 +100,6 @@ def _shape(document: Any) -> Shape:
     )
 
 
-@dataclass(frozen=True)
-class RecursiveSizes:
-    """Of a `RecursiveLstm`."""
-
-    leaf_layers: tuple[int, ...] = (128,)
-    """Hidden units of the layers that embed a statement."""
-    units: int = 64
-    """Of embeddings and of both LSTMs."""
-    decoder_layers: tuple[int, ...] = (96, 96)
-
-
 class TreeBatch(NamedTuple):
     """``B`` programs of one tree."""
 
@@ -127,13 +116,17 @@ class TreeBatch(NamedTuple):
 class RecursiveNetwork(nn.Module):
     """See above."""
 
-    sizes: RecursiveSizes
+    leaf_layers: tuple[int, ...] = (128,)
+    """Hidden units of the layers that embed a statement."""
+    units: int = 64
+    """Of embeddings and of both LSTMs."""
+    decoder_layers: tuple[int, ...] = (96, 96)
 
     @nn.compact
     def __call__(self, batch: TreeBatch) -> Float[Array, "B"]:
         """Return [B] standardised labels."""
-        units = self.sizes.units
-        leaves = nn.gelu(Layers((*self.sizes.leaf_layers, units), name="leaf")(batch.leaves))
+        units = self.units
+        leaves = nn.gelu(Layers((*self.leaf_layers, units), name="leaf")(batch.leaves))
         # Matrices are declared here: the walk is a scan over plain functions.
         weights = {
             name: (
@@ -146,7 +139,7 @@ class RecursiveNetwork(nn.Module):
         state = {"statements": (empty, empty), "loops": (empty, empty)}
         outside = _walk(weights, state, jnp.swapaxes(leaves, 0, 1), batch.events)
         joined = jnp.concatenate([outside, batch.devices], axis=-1)
-        return Layers((*self.sizes.decoder_layers, 1), name="decoder")(joined)[:, 0]
+        return Layers((*self.decoder_layers, 1), name="decoder")(joined)[:, 0]
 
 
 State = dict[str, tuple[Any, Any]]
@@ -226,21 +219,15 @@ class RecursiveLstm(NetworkRival):
     """See above."""
 
     what = "a recursive LSTM"
-    sizes_type = RecursiveSizes
+    network_type = RecursiveNetwork
     run_defaults = RivalRun(loss="mape", schedule="cyclic")
-
-    @classmethod
-    def module(cls, sizes: RecursiveSizes) -> nn.Module:
-        return RecursiveNetwork(sizes)
 
     @classmethod
     def scale_of(cls, inputs: ProgramInputs) -> dict[str, np.ndarray]:
         return InputScale.fit(inputs).arrays()
 
     @classmethod
-    def batched(
-        cls, inputs: ProgramInputs, scale: Mapping[str, np.ndarray], sizes: Any
-    ) -> TreePrograms:
+    def batched(cls, inputs: ProgramInputs, scale: Mapping[str, np.ndarray]) -> TreePrograms:
         trees, shape = nest_trees(inputs, cls.what)
         number = {each: i for i, each in enumerate(trees)}
         owner = np.array([number[each] for each in shape])

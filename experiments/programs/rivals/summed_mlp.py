@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import flax.linen as nn
 import numpy as np
@@ -17,23 +16,16 @@ from go_rl.costs.programs.learn.network import Layers
 from go_rl.costs.programs.learn.prepared import column_scale, masked_rows
 
 
-@dataclass(frozen=True)
-class MlpSizes:
-    """Of a `SummedMlp`."""
+class MlpNetwork(nn.Module):
+    """Dense layers; reads [B, 2 F] standardised features and which of them are known."""
 
     layers: tuple[int, ...] = (256, 256, 256)
     """Hidden units."""
 
-
-class MlpNetwork(nn.Module):
-    """Dense layers; reads [B, 2 F] standardised features and which of them are known."""
-
-    sizes: MlpSizes
-
     @nn.compact
     def __call__(self, batch: Float[Array, "B N"]) -> Float[Array, "B"]:
         """Return [B] standardised labels."""
-        return Layers((*self.sizes.layers, 1), name="layers")(batch)[:, 0]
+        return Layers((*self.layers, 1), name="layers")(batch)[:, 0]
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,19 +47,13 @@ class SummedMlp(NetworkRival):
     """See above."""
 
     what = "an MLP of summed features"
-    sizes_type = MlpSizes
+    network_type = MlpNetwork
     run_defaults = RivalRun(updates=4000)
-
-    @classmethod
-    def module(cls, sizes: MlpSizes) -> nn.Module:
-        return MlpNetwork(sizes)
 
     @classmethod
     def scale_of(cls, inputs: ProgramInputs) -> dict[str, np.ndarray]:
         return column_scale(summed_program_features(inputs))
 
     @classmethod
-    def batched(
-        cls, inputs: ProgramInputs, scale: Mapping[str, np.ndarray], sizes: Any
-    ) -> FeatureRows:
+    def batched(cls, inputs: ProgramInputs, scale: Mapping[str, np.ndarray]) -> FeatureRows:
         return FeatureRows(masked_rows(summed_program_features(inputs), scale))
