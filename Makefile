@@ -49,8 +49,7 @@ bench: $(STAMP)
 	  kernels.kernel_cost_model kernels.kernel_ranks \
 	  tuning.kernel_autotuner; do \
 	  echo "== $$script"; $(BIN)/python -m experiments $$script; done
-	for script in simulate.allocator placement.dnn_partitioning partition.ring_quality \
-	  partition.solver_speed; do \
+	for script in simulate.allocator placement.dnn_partitioning partition.solver_speed; do \
 	  echo "== $$script"; $(BIN)/python -m experiments $$script --data $(DATA); done
 
 # Training that takes hours, on one core in the background, from where it was (DEVELOPERS.md).

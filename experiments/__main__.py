@@ -17,7 +17,7 @@ SCRIPT = re.compile(r"^class \w+\(.*\b(Script|Experiment)\):", re.M)
 
 
 def names() -> list[str]:
-    """Return the names of all scripts, such as ``partition.ring_quality``."""
+    """Return the names of all scripts, such as ``partition.solver_speed``."""
     paths = [
         path for path in sorted(HERE.glob("*/**/*.py")) if SCRIPT.search(path.read_text("utf-8"))
     ]

@@ -13,10 +13,10 @@ import subprocess
 import sys
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, ClassVar, TypeVar
+from typing import ClassVar, TypeVar
 
 import tyro
 from matplotlib.figure import Figure
@@ -49,7 +49,7 @@ class Script(ABC):
 
     @property
     def name(self) -> str:
-        """Name of the script, such as ``partition.ring_quality``."""
+        """Name of the script, such as ``partition.solver_speed``."""
         path = Path(inspect.getfile(type(self))).resolve()
         return ".".join(path.relative_to(ROOT / "experiments").with_suffix("").parts)
 
@@ -98,9 +98,15 @@ class Experiment(Script):
         """Return the same for rows with lists: lines of JSON in the folder of the page's name."""
         return KeptRows(kind, self.stem / "runs.jsonl")
 
-    def write_rows(self, rows: Sequence[Any], ending: str = ".csv") -> None:
-        """Write rows of one kind, at least one, as a table beside the page."""
-        write_text(self.path(ending), csv_text(type(rows[0]), rows))
+    def write_rows(self, rows: Iterable[R], ending: str = ".csv") -> list[R]:
+        """Print rows of one kind, at least one, as they are made; write them as a table beside the
+        page, and return them."""
+        made: list[R] = []
+        for row in rows:
+            print(row, flush=True)
+            made.append(row)
+        write_text(self.path(ending), csv_text(type(made[0]), made))
+        return made
 
     def save_figure(self, figure: Figure, ending: str = "") -> None:
         """Write a figure with the name of the page, and an ending where there are several."""
@@ -139,8 +145,3 @@ def timed(run: Callable[[], R], clock: Callable[[], float] = time.perf_counter) 
     started = clock()
     found = run()
     return found, clock() - started
-
-
-def deadline(minutes: float) -> float:
-    """Return the Unix time after so many minutes; 0: never."""
-    return time.time() + 60 * minutes if minutes else float("inf")

@@ -65,8 +65,3 @@ def grid_table(
 def cell(value: float, digits: int = 3) -> str:
     """Return a number with so many decimals, or a dash for NaN."""
     return shown(float(value), f".{digits}f")
-
-
-def rounded(value: float) -> float:
-    """Return a number with six significant digits."""
-    return float(f"{value:.6g}")

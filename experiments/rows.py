@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import hashlib
-import io
 import json
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Sequence
@@ -16,6 +15,7 @@ import numpy as np
 
 from experiments.page_text import Column, markdown_table, shown
 from go_rl.core import ReadError, TrainingError
+from go_rl.report.text_table import csv_table
 
 R = TypeVar("R")
 K = TypeVar("K")
@@ -105,10 +105,7 @@ def read_rows(kind: type[R], path: Path) -> list[R]:
 
 def csv_text(kind: type[Any], rows: Iterable[Any]) -> str:
     """Return rows as a file holds them, with a heading; numbers have six digits."""
-    out = io.StringIO()
-    cells = ([shown(value) for value in asdict(row).values()] for row in rows)
-    csv.writer(out, lineterminator="\n").writerows([_names(kind), *cells])
-    return out.getvalue()
+    return csv_table(_names(kind), (map(shown, asdict(row).values()) for row in rows))
 
 
 def grouped(rows: Iterable[R], key: Callable[[R], K]) -> dict[K, list[R]]:

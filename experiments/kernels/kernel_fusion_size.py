@@ -10,7 +10,7 @@ families.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 
@@ -89,24 +89,25 @@ class KernelFusionSize(Experiment):
         count, known = operators(data), np.isfinite(seconds)
         run = run_name(str(self.updates), seconds)
         table = self.kept_rows(Row, run=run)
-        for seed in range(self.splits):
+
+        def rows(run: str, variant: str, seed: int) -> Iterator[Row]:
             held = held_out(families, known, seed)
             asked, learned = np.flatnonzero(known & held), np.flatnonzero(known & ~held)
-            for variant in self.variants:
-                if table.has(run, variant, seed):
-                    continue
-                config = KernelTrainConfig(VARIANTS[variant], updates=self.updates, seed=seed)
-                kernels, paper = data.kernels.take(asked), variant.startswith(PAPER)
-                found = predicted(data.take(learned), kernels, config, paper)
-                error = 100 * np.abs(found / seconds[asked] - 1)
-                for family, (size, (least, most)) in product(
-                    sorted(set(families[asked])), SIZES.items()
-                ):
-                    own = (families[asked] == family) & (count[asked] >= least)
-                    own &= count[asked] <= (most or np.inf)
-                    if own.any():
-                        mean = float(error[own].mean())
-                        table.add(Row(run, variant, seed, family, size, int(own.sum()), mean))
+            config = KernelTrainConfig(VARIANTS[variant], updates=self.updates, seed=seed)
+            kernels, paper = data.kernels.take(asked), variant.startswith(PAPER)
+            found = predicted(data.take(learned), kernels, config, paper)
+            error = 100 * np.abs(found / seconds[asked] - 1)
+            for family, (size, (least, most)) in product(
+                sorted(set(families[asked])), SIZES.items()
+            ):
+                own = (families[asked] == family) & (count[asked] >= least)
+                own &= count[asked] <= (most or np.inf)
+                if own.any():
+                    mean = float(error[own].mean())
+                    yield Row(run, variant, seed, family, size, int(own.sum()), mean)
+
+        asked = product(range(self.splits), self.variants)
+        table.fill(((run, variant, seed) for seed, variant in asked), rows)
         self.write_page(page(table.rows, data.name, self.updates))
 
 

@@ -54,8 +54,7 @@ class KernelRoom(Experiment):
     def run(self) -> None:
         """Compare each kind of setting; write the page."""
         data = load_kernel_data(self.data)
-        rows = [row for kind in KINDS for row in self._rows(data, kind)]
-        self.write_rows(rows)
+        rows = self.write_rows(row for kind in KINDS for row in self._rows(data, kind))
         self.write_page(page(rows, data))
 
     def _rows(self, data: KernelData, kind: str) -> Iterator[RoomRow]:

@@ -20,7 +20,7 @@ from typing import Literal
 import numpy as np
 import tyro
 
-from experiments.experiment import Script, deadline, say
+from experiments.experiment import Script, say
 from experiments.rows import in_turn
 from go_rl.compare.portfolio.portfolio import run
 from go_rl.compare.submitted_plans import decision_arrays, frozen_plan, submit
@@ -52,8 +52,8 @@ class BestKnown(Script):
     objective: Literal["ring", "makespan"] | None = None
     seconds: float = 60.0
     """Budget of ``auto`` on each problem."""
-    minutes: float = 0.0
-    """Time after which no search begins; 0: none."""
+    minutes: float = float("inf")
+    """Time after which no search begins."""
     seed: int = 0
     """Random seed of the searches."""
     freeze: bool = False
@@ -69,7 +69,7 @@ class BestKnown(Script):
             return
         named = [p for p in zoo_problems(self.part, self.objective)
                  if any(fnmatch(p.name, pattern) for pattern in self.only)]  # fmt: skip
-        ends = deadline(self.minutes)
+        ends = time.time() + 60 * self.minutes
         for number, problem in enumerate(in_turn(named, lambda p: (p.objective, p.family))):
             if time.time() < ends:
                 say(number, self._visit(problem))

@@ -41,8 +41,7 @@ class GeneratedGraphs(Experiment):
     def run(self) -> None:
         """Make the record and the page."""
         started = time.process_time()
-        rows = list(self.rows())
-        self.write_rows(rows)
+        rows = self.write_rows(self.rows())
         self.write_page(page(rows, time.process_time() - started))
 
     def rows(self) -> Iterator[Row]:

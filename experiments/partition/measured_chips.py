@@ -13,7 +13,8 @@ import hashlib
 import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from functools import partial
+from itertools import product
 
 import jax
 import numpy as np
@@ -21,7 +22,7 @@ from jaxtyping import Float64, Int8, Int16
 from scipy.stats import spearmanr
 
 import go_rl
-from experiments.experiment import Experiment, say
+from experiments.experiment import Experiment
 from experiments.page_text import cell, table_lines
 from experiments.partition.mcm_published import WEIGHTS, methods
 from experiments.statistics import geometric_mean
@@ -84,8 +85,6 @@ class PlanRow:
 class MeasuredChips(Experiment):
     """Options of this experiment."""
 
-    page_name: ClassVar[str] = "measured_chips"
-
     network: str = "bert-medium"
     """Network of the zoo."""
     chips: int = 36
@@ -102,14 +101,10 @@ class MeasuredChips(Experiment):
         os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})  # one core, before XLA counts them
         rows, plans = self.kept_rows(ChipsRow), self.kept_rows(PlanRow, "_plans.csv")
         pricer = self.measured()
-        for seed in range(self.seeds):
-            for method in self.methods:
-                if not rows.has(method, seed, names=("method", "seed")):
-                    for row in self.runs(pricer, method, seed):
-                        rows.add(row)
-                    for row in pricer.told():
-                        plans.add(row)
-                    say(seed, method)
+        for key in product([self.network], self.methods, range(self.seeds)):
+            rows.fill([key], partial(self.runs, pricer))
+            for row in pricer.told():
+                plans.add(row)
         self.write_page(page(rows.rows, plans.rows, self))
 
     def measured(self) -> MeasuredPricer:
@@ -121,7 +116,9 @@ class MeasuredChips(Experiment):
         ring_workspace(problem).pricer = pricer
         return pricer
 
-    def runs(self, pricer: MeasuredPricer, method: str, seed: int) -> Iterator[ChipsRow]:
+    def runs(
+        self, pricer: MeasuredPricer, network: str, method: str, seed: int
+    ) -> Iterator[ChipsRow]:
         """Yield the rows of one run."""
         problem = pricer.problem
         heuristic = ring_workspace(problem).reference_seconds
@@ -130,7 +127,7 @@ class MeasuredChips(Experiment):
             known = [point for point in plan.curve if point.samples <= mark]
             best = known[-1].seconds if known else np.inf
             wall = known[-1].wall_seconds if known else np.nan
-            yield ChipsRow(self.network, method, seed, mark, best, heuristic, wall)
+            yield ChipsRow(network, method, seed, mark, best, heuristic, wall)
 
 
 class MeasuredPricer(RingPricer):

@@ -16,7 +16,7 @@ import numpy as np
 from jaxtyping import Float64, Int16
 
 import go_rl
-from experiments.experiment import Experiment, say, timed
+from experiments.experiment import Experiment, timed
 from experiments.page_text import Column
 from experiments.rows import rows_table
 from go_rl.api.options import OptimizeOptions
@@ -42,13 +42,8 @@ class SampleFidelity(Experiment):
 
     def run(self) -> None:
         """Measure and write."""
-        rows: list[Row] = []
-        for name in GRAPHS:
-            for row in rows_of(name, self.draws, self.seconds):
-                rows.append(row)
-                say(len(rows), str(row))
-        self.write_rows(rows)
-        self.write_page(page(rows))
+        rows = (row for name in GRAPHS for row in rows_of(name, self.draws, self.seconds))
+        self.write_page(page(self.write_rows(rows)))
 
 
 @dataclass(frozen=True)

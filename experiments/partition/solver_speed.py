@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import os
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import product
+from itertools import chain, product
 from pathlib import Path
 from typing import Annotated
 
@@ -60,10 +61,8 @@ class SolverSpeed(Experiment):
 
     def run(self) -> None:
         """Measure everything and write the results."""
-        rows = on_growing_graphs(self)
-        if self.data:
-            rows = on_published_graphs(self.data, self) + rows
-        self.write_rows(rows)
+        published = on_published_graphs(self.data, self) if self.data else ()
+        rows = self.write_rows(chain(published, on_growing_graphs(self)))
         self.write_page(
             f"# Ring solver: time of one legal SAMPLE\n\n{self.samples} samples a row, one "
             f"thread, after warm-up; the first {self.judged} were judged independently. "
@@ -131,24 +130,19 @@ def problem_for(graph: OpGraph, chips: int, rules: str) -> Problem:
     return make_problem(graph, load_hardware(f"ring{chips}"), options)
 
 
-def measure(problem: Problem, name: str, settings: SolverSpeed, rival: float) -> list[Row]:
+def measure(problem: Problem, name: str, settings: SolverSpeed, rival: float) -> Iterator[Row]:
     """Time samples one by one, uniform and peaked."""
     solver, build = timed(lambda: RingSolver(problem, SolverOptions(threads=1)))
-    rows = []
     for kind, sharpness in SHARPNESS.items():
         seconds, cpu, legal_ones, broken = _draw(solver, sharpness, settings)
         median = float(np.median(seconds))
-        rows.append(
-            Row(
-                graph=name, nodes=problem.graph.num_nodes, edges=problem.graph.num_edges,
-                chips=problem.hardware.num_devices, rules=problem.rules.name, probabilities=kind,
-                build_ms=1e3 * build, median_ms=1e3 * median, cpu_ms=1e3 * float(np.median(cpu)),
-                worst_ms=1e3 * float(seconds.max()), success=legal_ones / len(seconds),
-                violations=broken, cp_sat_s=rival, ratio=rival / median, peak_mib=peak_mib(),
-            )
+        yield Row(
+            graph=name, nodes=problem.graph.num_nodes, edges=problem.graph.num_edges,
+            chips=problem.hardware.num_devices, rules=problem.rules.name, probabilities=kind,
+            build_ms=1e3 * build, median_ms=1e3 * median, cpu_ms=1e3 * float(np.median(cpu)),
+            worst_ms=1e3 * float(seconds.max()), success=legal_ones / len(seconds),
+            violations=broken, cp_sat_s=rival, ratio=rival / median, peak_mib=peak_mib(),
         )  # fmt: skip
-        print(rows[-1], flush=True)
-    return rows
 
 
 def _draw(
@@ -172,9 +166,8 @@ def _draw(
     return seconds, cpu, legal_ones, broken
 
 
-def on_published_graphs(folder: Path, settings: SolverSpeed) -> list[Row]:
+def on_published_graphs(folder: Path, settings: SolverSpeed) -> Iterator[Row]:
     """The training BERT, then the graphs on which CP-SAT is asked too."""
-    rows = []
     for (name, chips), rules in product((MAIN, *RIVALS), ("strict", "default")):
         problem = problem_for(load(folder / GRAPHS / f"{name}.json"), chips, rules)
         rival = float("nan")
@@ -182,14 +175,11 @@ def on_published_graphs(folder: Path, settings: SolverSpeed) -> list[Row]:
             instance = RingSolver(problem).instance
             found = first_partition(instance, settings.rival_seconds, workers=2)
             rival = found.seconds if found.status.ok else float("inf")
-        rows += measure(problem, name, settings, rival)
-    return rows
+        yield from measure(problem, name, settings, rival)
 
 
-def on_growing_graphs(settings: SolverSpeed) -> list[Row]:
+def on_growing_graphs(settings: SolverSpeed) -> Iterator[Row]:
     """The size curve, ascending, so that the peak memory of a row is that row's."""
-    rows = []
     for nodes, rules in product(settings.sizes, ("strict", "default")):
         problem = problem_for(layered_graph(nodes), 36, rules)
-        rows += measure(problem, f"layered {nodes}", settings, float("nan"))
-    return rows
+        yield from measure(problem, f"layered {nodes}", settings, float("nan"))

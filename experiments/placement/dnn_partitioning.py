@@ -2,8 +2,7 @@
 
 Run: ``python -m experiments placement.dnn_partitioning --data DIR [--seconds 120] [--objective
 max-load]``, where DIR is a folder with ``throughput`` and ``latency`` of
-github.com/msr-fiddle/dnn-partitioning (MIT licence). Writes a CSV and a Markdown table for each
-objective under ``experiments/results``.
+github.com/msr-fiddle/dnn-partitioning (MIT licence). Each objective has a page of its own.
 
 Reference figures: the authors' program run on the same files (best of full DP, linear DP,
 PipeDream, local search; best of greedy, DP split, human expert for latency).
@@ -71,32 +70,38 @@ class DnnPartitioning(Experiment):
     """Seed of every search."""
 
     def run(self) -> None:
-        """Run every graph and write the tables, after each row."""
+        """Run every graph that has no row yet, and write the tables."""
         inner = self.data / "dnn-partitioning"
         data = inner if inner.is_dir() else self.data
         for objective, folder, references in (
             (Objective.MAX_LOAD, "throughput", MAX_LOAD),
             (Objective.LATENCY, "latency", LATENCY),
         ):
-            if self.objective not in ("both", str(objective)):
-                continue
-            rows: list[Row] = []
-            for reference in references:
-                problem = _problem(data / folder / f"{reference.graph}.json", objective)
-                for memory in (True, False) if "over memory" in reference.source else (True,):
-                    rows.append(_row(self, replace(problem, memory=memory), reference))
-                    print(rows[-1], flush=True)
-                    self._write(rows, objective)
+            if self.objective in ("both", str(objective)):
+                table = self.kept_rows(Row, f"{_ending(objective)}.csv")
+                for each in references:
+                    problem = _problem(data / folder / f"{each.graph}.json", objective)
+                    memory = {"on": problem}
+                    if "over memory" in each.source:
+                        memory["off"] = replace(problem, memory=False)
+                    table.fill(
+                        ((each.graph, word) for word in memory),
+                        lambda _, word, each=each, of=memory: _row(self, of[word], each),
+                        ("graph", "memory"),
+                    )
+                self._write(table.rows, objective)
 
     def _write(self, rows: list[Row], objective: Objective) -> None:
-        name = f"_{objective.replace('-', '_')}"
-        self.write_rows(rows, f"{name}.csv")
         self.write_page(
             f"# dnn-partitioning, objective {objective}\n\nMethod local-search, at most "
             f"{self.seconds:g} s a graph on 2 cores shared with other jobs; milliseconds. Ratio "
             f"below 1: better than every reference.\n\n{rows_table(rows)}",
-            self.stem.name + name,
+            self.stem.name + _ending(objective),
         )
+
+
+def _ending(objective: Objective) -> str:
+    return f"_{objective.replace('-', '_')}"
 
 
 @dataclass(frozen=True)

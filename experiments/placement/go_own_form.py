@@ -24,11 +24,9 @@ weights come from `make long`, which runs it with ``--colocate gradients``.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from itertools import product
-from typing import cast
+from functools import partial
 
 from experiments.experiment import ROOT, Experiment
 from experiments.page_text import NOTHING, cell, grid_table, markdown_table
@@ -38,7 +36,13 @@ from experiments.placement.go_published import (
     published_arm,
     published_sections,
 )
-from experiments.placement.go_rows import SMALL_FIRST, best_after, known_rows, row_problem, searched
+from experiments.placement.go_rows import (
+    RowOptions,
+    best_after,
+    known_rows,
+    row_problem,
+    searched,
+)
 from experiments.placement.hdp_reproduction import Run as HdpRun
 from experiments.rows import read_rows
 from experiments.statistics import geometric_mean, mean_cell
@@ -59,6 +63,8 @@ BARE = replace(POLICY, directions=0, carry=False)
 LEARNING = FINE_TUNING["nodes"]
 FROZEN = replace(LEARNING, ppo=replace(LEARNING.ppo, learning_rate=1e-30, epochs=1))
 """Too small a step to change any weight."""
+KEY = ("row", "arm", "seed", "samples", "colocate", "decide")
+"""Fields that tell a run."""
 AFTER = (200, 1000)
 """Samples after which plans are compared, beside the end."""
 
@@ -89,47 +95,36 @@ ARMS: dict[str, Callable[[int], Optimizer]] = {
 
 
 @dataclass(frozen=True)
-class GoOwnForm(Experiment):
+class GoOwnForm(RowOptions, Experiment):
     """Options of this experiment."""
 
-    rows: tuple[str, ...] = SMALL_FIRST
-    """Rows of GO's table."""
     arms: tuple[str, ...] = ("learned", "untrained", "blind", "annealing")
     """Arms to run; the page shows all that were ever run."""
-    samples: int = 2000
-    """Plans that a search may price."""
-    seeds: int = 1
-    """Runs of each arm."""
-    colocate: str = "graph"
-    """Operators that must share a device: graph (none) or gradients."""
     decide: str = "placement"
     """Decisions, with + between."""
-    minutes: float = float("inf")
-    """After so many no further run is begun."""
     shown: int = 2000
     """Number of samples of the page's main tables."""
 
     def run(self) -> None:
         """Make the missing runs, then the page."""
         table = self.kept_runs(Run)
-        end = time.perf_counter() + 60 * self.minutes
-        asked = self.samples, self.colocate, self.decide
-        done = {(r.row, r.arm, r.seed, (r.samples, r.colocate, r.decide)) for r in table.rows}
-        for seed, row, arm in product(range(self.seeds), self.rows, self.arms):
-            if (row, arm, seed, asked) not in done and time.perf_counter() < end:
-                table.add(_run(table.rows, row, arm, seed, asked))
+        keys = ((*key, self.decide) for key in self.keys(self.arms))
+        table.fill(keys, partial(_run, table.rows), KEY)
         hdp = read_rows(HdpRun, self.stem.with_name("hdp_reproduction") / "runs.jsonl")
         text = page([r for r in table.rows if r.colocate == "graph"], self.shown)
         self.write_page(text + published_sections(table.rows, hdp))
 
 
-def _run(known: Sequence[Run], row: str, arm: str, seed: int, asked: tuple[int, str, str]) -> Run:
-    """Make one run; ``asked``: samples, colocation and decisions."""
-    samples, colocate, decide = asked
-    problem = row_problem(row, tuple(decide.split("+")), cast("Colocation", colocate))
+def _run(
+    known: Sequence[Run], row: str, arm: str, seed: int, samples: int, colocate: Colocation,
+    decide: str,
+) -> Run:  # fmt: skip
+    problem = row_problem(row, tuple(decide.split("+")), colocate)
     budget = Budget(samples=samples)
     if arm.endswith(EQUAL_SECONDS):
-        budget = Budget(seconds=_seconds_of_one(known, row, seed, asked))
+        budget = Budget(
+            seconds=_seconds_of_one(known, (row, "GO-one", seed, samples, colocate, decide))
+        )
     method = ARMS[arm](seed) if arm in ARMS else published_arm(arm, decide, seed)
     plan, spent = searched(lambda: method.optimize(problem, budget, seed), problem)
     return Run(
@@ -141,14 +136,12 @@ def _run(known: Sequence[Run], row: str, arm: str, seed: int, asked: tuple[int, 
     )  # fmt: skip
 
 
-def _seconds_of_one(
-    known: Sequence[Run], row: str, seed: int, asked: tuple[int, str, str]
-) -> float:
+def _seconds_of_one(known: Sequence[Run], key: tuple[object, ...]) -> float:
     for run in known:
-        told = run.row, run.arm, run.seed, (run.samples, run.colocate, run.decide)
-        if told == (row, "GO-one", seed, asked):
+        if tuple(getattr(run, name) for name in KEY) == key:
             return run.seconds
-    raise SystemExit(f"{row}, seed {seed}: equal seconds need a run of GO-one; name that arm first")
+    row, arm, seed, *_ = key
+    raise SystemExit(f"{row}, seed {seed}: equal seconds need a run of {arm}; name that arm first")
 
 
 def page(runs: Sequence[Run], shown: int) -> str:

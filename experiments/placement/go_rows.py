@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import product
 from typing import Protocol
 
 from experiments.experiment import timed
@@ -48,6 +51,29 @@ def row_problem(
         "makespan", decide, hardware=f"p100x{devices}", colocate=colocate, cost="analytical"
     )
     return problem_for(zoo_graph(name), asked)
+
+
+@dataclass(frozen=True)
+class RowOptions:
+    """Options of the scripts that search on rows of GO's table."""
+
+    rows: tuple[str, ...] = SMALL_FIRST
+    """Rows of GO's table."""
+    colocate: Colocation = "graph"
+    """Operators that must share a device: graph (none) or gradients."""
+    samples: int = 2000
+    """Plans that a search may price."""
+    seeds: int = 1
+    """Runs of each arm."""
+    minutes: float = float("inf")
+    """After so many no further run is begun."""
+
+    def keys(self, arms: Iterable[str]) -> Iterator[tuple[str, str, int, int, Colocation]]:
+        """Yield row, arm, seed, samples and colocation of all runs until the time is over."""
+        end = time.perf_counter() + 60 * self.minutes
+        for seed, row, arm in product(range(self.seeds), self.rows, arms):
+            if time.perf_counter() < end:
+                yield row, arm, seed, self.samples, self.colocate
 
 
 class OfRow(Protocol):

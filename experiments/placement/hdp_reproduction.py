@@ -16,16 +16,15 @@ after 500 updates and repeats the last one; ours goes on.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from itertools import product, takewhile
+from itertools import product
 
 import numpy as np
 
 from experiments.experiment import Experiment
 from experiments.page_text import markdown_table
-from experiments.placement.go_rows import ROWS, SMALL_FIRST, best_after, row_problem, searched
+from experiments.placement.go_rows import ROWS, RowOptions, best_after, row_problem, searched
 from go_rl.core import Budget, Problem
 from go_rl.core.decisions import Scored
 from go_rl.graphs.cutting.colocation import Colocation
@@ -54,30 +53,19 @@ TITLES = {
 
 
 @dataclass(frozen=True)
-class HdpReproduction(Experiment):
+class HdpReproduction(RowOptions, Experiment):
     """Options of this experiment."""
 
-    rows: tuple[str, ...] = SMALL_FIRST
-    """Rows of GO's table."""
     colocate: Colocation = "gradients"
-    """Operators that must share a device: graph (none) or gradients."""
+    samples: int = 10_000
     attempts: tuple[str, ...] = tuple(ATTEMPTS)
     """Settings to run; the page shows all that were ever run."""
-    samples: int = 10_000
-    """Placements that a search may price."""
-    seeds: int = 1
-    """Searches of each attempt."""
-    minutes: float = float("inf")
-    """After so many no further run is begun."""
 
     def run(self) -> None:
         """Make the missing runs, then the page."""
         table = self.kept_runs(Run)
-        end = time.perf_counter() + 60 * self.minutes
-        keys = ((row, attempt, seed, self.samples, self.colocate) for seed, row, attempt
-                in product(range(self.seeds), self.rows, self.attempts))  # fmt: skip
         names = ("row", "attempt", "seed", "samples", "colocate")
-        table.fill(takewhile(lambda _: time.perf_counter() < end, keys), _run, names)
+        table.fill(self.keys(self.attempts), _run, names)
         self.write_page(page(table.rows))
 
 
@@ -102,7 +90,7 @@ class Run:
     means: list[float]
     """Mean step time in milliseconds of the placements drawn, each tenth of the search."""
     colocate: str = "graph"
-    """Operators that share a device, see `HdpReproduction.colocate`."""
+    """Operators that share a device, see `RowOptions.colocate`."""
 
 
 def _run(row: str, attempt: str, seed: int, samples: int, colocate: Colocation) -> Run:

@@ -27,13 +27,9 @@ from go_rl.graphs.readers.archive import load_graph, save_graph
 from go_rl.graphs.zoo.freeze import trace_entry
 from go_rl.graphs.zoo.models.building import Built, ZooModel, flax_model, integers, training
 from go_rl.graphs.zoo.models.language.recurrent import GNMT
-from go_rl.objectives.common.cross_entropy import BATCH as SEARCHED
-from go_rl.objectives.common.cross_entropy import CrossEntropy
-from go_rl.policy.agent import Agent
 from go_rl.policy.dispatch.dispatch_plans import DispatchPlans
 from go_rl.policy.kinds import plan_decoder
 from go_rl.policy.plan_decoder import Rollouts
-from go_rl.policy.prototypes.plans import preferred
 from go_rl.policy.weights import shipped_agent
 
 PLAN = DispatchPlans.groups[0]
@@ -70,8 +66,7 @@ class MakespanScale(Experiment):
             graph = load_graph(_file(self, self.measure))
             print(json.dumps(asdict(measured(graph, _file(self, self.measure), self.hardware))))
         else:
-            rows = [_in_own_process(size, self) for size in self.sizes]
-            self.write_rows(rows)
+            rows = self.write_rows(_in_own_process(size, self) for size in self.sizes)
             self.write_page(_page(rows, self.hardware))
 
 
@@ -92,8 +87,6 @@ class Row:
     """First batch of zero-shot plans: weights, compilation, everything."""
     warm_s: Annotated[float, Column("warm, s", FOUR)] = float("nan")
     """The same once all is compiled."""
-    update_s: Annotated[float, Column("update, s", FOUR)] = float("nan")
-    """A batch of the search, once all is compiled."""
     peak_mib: Annotated[float, Column("peak MiB", FOUR)] = float("nan")
     """Peak memory of the process."""
     over_default: Annotated[float, Column("default / best plan", FOUR)] = float("nan")
@@ -127,19 +120,16 @@ def measured(graph: OpGraph, file: Path, hardware: str) -> Row:
     decoder, prepare = timed(lambda: _prepared(problem))
     noise = np.ones(BATCH, np.float32)
 
-    def first() -> tuple[Agent, Rollouts]:
+    def plans(seed: int) -> Rollouts:
         agent = shipped_agent(Objective.MAKESPAN)
-        return agent, decoder.sample(agent, PLAN, noise, 0)[1]
+        return decoder.sample(agent, PLAN, noise, seed)[1]
 
-    (agent, _), cold = timed(first)
-    (_, rollouts), warm = timed(lambda: decoder.sample(agent, PLAN, noise, 1))
-    search = CrossEntropy(preferred(agent, decoder), 0)
-    for _ in range(3):  # the first two compile
-        _, update = timed(lambda: search.tell(decoder.dispatch.evaluate(search.ask()).seconds))
+    _, cold = timed(lambda: plans(0))
+    rollouts, warm = timed(lambda: plans(1))
     return Row(
         graph=graph.name, nodes=graph.num_nodes, units=decoder.units.num_units,
         bucket=len(decoder.padded.real), read_s=read, units_s=prepare, cold_s=cold, warm_s=warm,
-        update_s=update, peak_mib=peak_mib(),
+        peak_mib=peak_mib(),
         over_default=decoder.workspace.reference_seconds / float(rollouts.priced.seconds.min()),
     )  # fmt: skip
 
@@ -162,11 +152,9 @@ def _in_own_process(size: int, options: MakespanScale) -> Row:
     try:
         if not _file(options, size).exists():
             options.in_own_process("--trace", size, *path)
-        row = Row(**json.loads(options.in_own_process("--measure", size, *path)[-1]))
+        return Row(**json.loads(options.in_own_process("--measure", size, *path)[-1]))
     except RuntimeError as error:
-        row = Row(f"{size} nodes", size, failure=str(error))
-    print(row, flush=True)
-    return row
+        return Row(f"{size} nodes", size, failure=str(error))
 
 
 def _page(rows: list[Row], hardware: str) -> str:
@@ -175,8 +163,8 @@ def _page(rows: list[Row], hardware: str) -> str:
     text = (
         f"# Planning a training iteration by size of the graph\n\n{hardware}, all three "
         f"decisions, two shared cores, each graph in its own process. Cold and warm: {BATCH} "
-        f"zero-shot plans, with compilation and without. Update: a batch of the search, {SEARCHED} "
-        f"plans.\n\n{rows_table(good, ('failure',)) if good else ''}{''.join(failed)}"
+        "zero-shot plans, with compilation and without.\n\n"
+        f"{rows_table(good, ('failure',)) if good else ''}{''.join(failed)}"
     )
     worst = max((row.peak_mib for row in good), default=0.0)
     verdict = "within" if worst <= LIMIT_MIB else "beyond"

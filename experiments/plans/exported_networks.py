@@ -13,14 +13,18 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from experiments.readers.foreign_transformers import transformer
+from experiments.readers.foreign_transformers import (
+    COMMON,
+    HEADS,
+    LENGTH,
+    WIDTH,
+    WORDS,
+    transformer,
+)
 from experiments.readers.torch_networks import NETWORKS as COUNTED
 
-WIDTH, HEADS, LAYERS, WORDS, LENGTH, SIDE = 64, 4, 3, 200, 16, 64
-SIZES: dict[str, Any] = {
-    "hidden_size": WIDTH, "num_hidden_layers": LAYERS, "num_attention_heads": HEADS,
-    "intermediate_size": 4 * WIDTH, "vocab_size": WORDS,
-}  # fmt: skip
+LAYERS, SIDE = 3, 64
+SIZES = {**COMMON, "num_hidden_layers": LAYERS, "vocab_size": WORDS}
 GROUPED = {**SIZES, "num_key_value_heads": 2}
 SPEECH: dict[str, Any] = {
     "d_model": WIDTH, "encoder_layers": 2, "decoder_layers": 2, "encoder_attention_heads": HEADS,

@@ -43,10 +43,10 @@ def small_networks() -> Iterator[tuple[str, Made]]:
     yield from written_models.CONTROL.items()
     for name, kinds in DERIVED.items():
         for kind in kinds:
-            yield f"{name}, {kind.replace('_', ' ')}", partial(_derived, name, KINDS[kind][0])
+            yield f"{name}, {kind.replace('_', ' ')}", partial(_derived, name, KINDS[kind][1])
     makers = foreign_models.all_makers()
     for name in FOREIGN:
-        yield name, makers[name]
+        yield name, makers[name][-1]
     yield "vit, weights in another file", partial(_derived, "vit", _apart)
 
 

@@ -122,34 +122,33 @@ class _Calibration:
         """Rows of the plans that correct the prices, and of the others."""
         self._file.unlink(missing_ok=True)
         self._file.parent.mkdir(exist_ok=True)
-        graph = self.graph
-        learned = [self._planned(graph, "auto")]
+        learned = [self._planned("auto")]
         runs = [self._run(learned[0], "0")]
         for number in range(1, LEARNED):
-            learned.append(self._planned(graph, self._cost))
+            learned.append(self._planned(self._cost))
             runs.append(self._run(learned[-1], str(number)))
         for number, (plan, run) in enumerate(zip(learned, runs, strict=True)):
-            yield self._row(graph, plan, f"learned {number}", run)
+            yield self._row(plan, f"learned {number}", run)
         known = {plan.device.tobytes() for plan in learned}
-        seconds = go_rl.optimize(graph, hardware=HARDWARE, cost=self._cost, method="greedy")
+        seconds = go_rl.optimize(self.graph, hardware=HARDWARE, cost=self._cost, method="greedy")
         work = np.cumsum(seconds.problem.seconds[0])
         for share in SHARES:
             device = (work > share * work[-1]).astype(int)
-            plan = self._of(graph, device)
+            plan = self._of(device)
             if device.any() and plan.device.tobytes() not in known:
                 known.add(plan.device.tobytes())
-                yield self._row(graph, plan, f"cut {share}", self._run(plan, str(share)))
+                yield self._row(plan, f"cut {share}", self._run(plan, str(share)))
 
     def best(self) -> Iterator[CutRow]:
         """Rows of the plan by corrected prices beside the whole model."""
-        plan = self._planned(self.graph, self._cost)
+        plan = self._planned(self._cost)
         for number in range(self.options.rounds):
-            yield self._row(self.graph, plan, f"best {number}", self._run(plan, f"b{number}", True))
+            yield self._row(plan, f"best {number}", self._run(plan, f"b{number}", True))
 
     def copies(self) -> Iterator[CutRow]:
         """Row of the whole model in a process for each core, all at once: its throughput is their
         sum."""
-        plan = self._of(self.graph, np.zeros(self.graph.num_nodes, int))
+        plan = self._of(np.zeros(self.graph.num_nodes, int))
         stages = self.folder / "copies"
         go_rl.export_stages(plan, f"zoo:{self.network}", stages)
         command = [sys.executable, "-m", "go_rl", "run", str(stages), "--json", "--samples", "100"]
@@ -172,17 +171,17 @@ class _Calibration:
     def _cost(self) -> str:
         return f"stages:{self._file}"
 
-    def _planned(self, graph: OpGraph, cost: str) -> Plan:
+    def _planned(self, cost: str) -> Plan:
         seconds = self.options.seconds
-        return go_rl.optimize(graph, hardware=HARDWARE, cost=cost, seconds=seconds).best
+        return go_rl.optimize(self.graph, hardware=HARDWARE, cost=cost, seconds=seconds).best
 
-    def _of(self, graph: OpGraph, device: np.ndarray, cost: str = "auto") -> Plan:
+    def _of(self, device: np.ndarray, cost: str = "auto") -> Plan:
         """The plan with these devices."""
         fixed: dict[NodeId, int] = {
-            str(n): int(d) for n, d in zip(graph.names, device, strict=True)
+            str(n): int(d) for n, d in zip(self.graph.names, device, strict=True)
         }
         return go_rl.optimize(
-            graph, hardware=HARDWARE, cost=cost, fixed=fixed, method="greedy", samples=1
+            self.graph, hardware=HARDWARE, cost=cost, fixed=fixed, method="greedy", samples=1
         ).best
 
     def _run(self, plan: Plan, name: str, check: bool = False) -> PipelineRun:
@@ -192,11 +191,10 @@ class _Calibration:
         record = self._file if name.isdecimal() else None
         return go_rl.run_stages(stages, check=check, config=config, record=record)
 
-    def _row(self, graph: OpGraph, plan: Plan, name: str, run: PipelineRun) -> CutRow:
+    def _row(self, plan: Plan, name: str, run: PipelineRun) -> CutRow:
         return CutRow(
             self.network, name, "jax", 1e3 * _slowest(run),
-            1e3 * self._of(graph, plan.device).value,
-            1e3 * self._of(graph, plan.device, self._cost).value,
+            1e3 * self._of(plan.device).value, 1e3 * self._of(plan.device, self._cost).value,
             run.throughput, run.whole_throughput or NAN,
             NAN if run.max_relative_error is None else run.max_relative_error, processor_name(),
         )  # fmt: skip

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import onnx
-from onnx import TensorProto, helper, numpy_helper
+from onnx import TensorProto, numpy_helper
 
 WIDTH = 16
 STEPS = 5
@@ -90,14 +90,17 @@ def _named(nodes: Iterable[onnx.NodeProto]) -> None:
             _named(attribute.g.node)
 
 
-def _write(text: str, weights: str, further: dict[str, np.ndarray], path: Path) -> None:
-    """Write a model with random weights and further stored arrays."""
+def _write(
+    text: str, weights: str, further: dict[str, np.ndarray], path: Path,
+    apart: Iterable[TensorProto] = (),
+) -> None:  # fmt: skip
+    """Write a model with random weights, further stored arrays, and arrays in other files."""
     own = ', "own": 1' if "own." in text else ""
     model = onnx.parser.parse_model(f'<ir_version: 10, opset_import: ["": 21{own}]>{text}')
     for body in (model.graph, *model.functions):
         _named(body.node)
     stored = [*_weights(weights.split()), *(_stored(*each) for each in further.items())]
-    model.graph.initializer.extend(stored)
+    model.graph.initializer.extend([*stored, *apart])
     model.graph.name = path.stem
     path.write_bytes(model.SerializeToString())
 
@@ -148,13 +151,6 @@ def large(path: Path, gigabytes: float, layers: int = 24) -> None:
                 drawn = rng.standard_normal(count, np.float32)
                 file.write((drawn / np.float32(width**0.5)).tobytes())
     ends = ["x", *(f"h{i}" for i in range(layers - 1)), "y"]
-    nodes = [
-        helper.make_node("MatMul", [ends[i], f"w{i}"], [ends[i + 1]], ends[i + 1])
-        for i in range(layers)
-    ]
-    x, y = (
-        helper.make_tensor_value_info(name, TensorProto.FLOAT, [1, width]) for name in ("x", "y")
-    )
-    graph = helper.make_graph(nodes, path.stem, [x], [y], stored)
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10)
-    path.write_bytes(model.SerializeToString())
+    products = [f"{ends[i + 1]} = MatMul({ends[i]}, w{i})" for i in range(layers)]
+    head = f"chain (float[1,{width}] x) => (float[1,{width}] y) {{"
+    _write("\n".join([head, *products, "}"]), "", {}, path, stored)

@@ -97,11 +97,9 @@ class ElementTypes(Experiment):
     def run(self) -> None:
         """Price, compare, write the page."""
         learned = OperatorPredictor.load(self.weights)
-        rows = [row for each in DEVICES for row in _rows(self.measured, each, learned)]
+        rows = self.write_rows(row for d in DEVICES for row in _rows(self.measured, d, learned))
         found = read_measured(*(self.measured / HELD_OUT / each for each in FOLDERS))
-        operators = operator_rows(found, learned)
-        self.write_rows(rows)
-        self.write_rows(operators, "_operators.csv")
+        operators = self.write_rows(operator_rows(found, learned), "_operators.csv")
         pages = (_network_page(rows), _operator_page(operators))
         self.write_page([HEAD.format(weights=self.weights), *(x for page in pages for x in page)])
 
@@ -120,9 +118,6 @@ def _rows(folder: Path, device: str, learned: OperatorPredictor) -> Iterator[Typ
                     device, name, each, measured[FLOAT32], measured[each], predicted[FLOAT32],
                     predicted[each],
                 )  # fmt: skip
-                print(
-                    device, name, each, f"{predicted[each] / measured[each] - 1:+.0%}", flush=True
-                )
 
 
 def network_times(folder: Path) -> Mapping[str, Mapping[str, float]]:

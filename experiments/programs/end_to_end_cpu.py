@@ -19,10 +19,10 @@ import tyro
 
 from experiments.experiment import Experiment, timed
 from experiments.page_text import NOTHING, cell, table_lines
+from experiments.rows import KeptRows
 from go_rl.api.this_device import NETWORKS, CalibrateConfig, calibrate
 from go_rl.core import OpGraph
 from go_rl.core.hardware.processor import processor_name
-from go_rl.core.plan import write_text
 from go_rl.costs.kernels.calibrated import CalibratedKernels
 from go_rl.costs.kernels.measure.chosen import ChosenKernel, measure_chosen
 from go_rl.costs.kernels.measure.exported import zoo_program
@@ -42,13 +42,13 @@ Part = Literal["calibrations", "networks", "page"]
 class EndToEndCpu(Experiment):
     """Options of this experiment."""
 
-    folder: Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="FOLDER")]
+    folder: Annotated[tyro.conf.Positional[Path], tyro.conf.arg(metavar="FOLDER")]
     """Calibrations, and records of whole networks."""
     looked_at: tuple[str, ...] = LOOKED_AT
     """Networks of the zoo whose errors led to this cost model; none of them calibrates."""
     unseen: tuple[str, ...] = UNSEEN
     """Networks whose errors are on this page for the first time."""
-    kernels: int = 48
+    kernels_timed: Annotated[int, tyro.conf.arg(name="kernels")] = 48
     """Timed for each calibration."""
     seeds: tuple[int, ...] = (0, 1, 2)
     """Of the calibrations."""
@@ -65,56 +65,68 @@ class EndToEndCpu(Experiment):
 
     def run(self) -> None:
         """Make what is asked for."""
-        folder = Path(self.folder)
-        calibrations = []
-        for seed in self.seeds if "calibrations" in self.parts else ():
-            _calibrate(folder, seed, self)
-        names = (*self.looked_at, *self.unseen)
+        calibrations = KeptRows(Calibration, self.folder / "calibrations.csv")
+        whole = KeptRows(WholeNetwork, self.folder / "networks.csv")
+        if "calibrations" in self.parts:
+            calibrations.fill(((seed,) for seed in self.seeds), self._calibrated)
         if "networks" in self.parts:
-            measured_networks(folder, names, self.core)
-        if "page" not in self.parts:
-            return
-        calibrations = [_found(folder, seed) for seed in self.seeds]
-        seconds = {name: _kept(folder, name) for name in names}
-        self.write_page(page(self, calibrations, seconds))
+            whole.fill(((name,) for name in (*self.looked_at, *self.unseen)), self._measured)
+        if "page" in self.parts:
+            asked = [each for each in calibrations.rows if each.seed in self.seeds]
+            self.write_page(page(self, asked, {row.network: row.seconds for row in whole.rows}))
+
+    def kernels(self, seed: int) -> Path:
+        """Return the file of a calibration."""
+        return self.folder / f"this-{seed}.npz"
+
+    def _calibrated(self, seed: int) -> Calibration:
+        """Make a calibration; one that was cut off goes on."""
+        config = CalibrateConfig(self.minutes, self.kernels_timed, NETWORKS, self.core, seed)
+        found, spent = timed(
+            lambda: calibrate(self.kernels(seed), config, report=print), time.monotonic
+        )
+        return Calibration(seed, spent / 60, found.kernels)
+
+    def _measured(self, name: str) -> WholeNetwork:
+        """Time a whole network."""
+        program = zoo_program(zoo_model(name))
+        config = CollectConfig(core=self.core, timeout=120.0)
+        nodes = tuple(np.flatnonzero(~program.graph.is_fed).tolist())
+        whole = ChosenKernel(program, nodes, f"whole {name}", name)
+        found = measure_chosen(
+            [whole], self.folder / "whole", config, 3600.0, lambda done, said: None
+        )
+        return WholeNetwork(name, found.get(f"whole {name}", float("nan")))
 
 
 @dataclass(frozen=True)
-class Found:
-    """A calibration."""
+class WholeNetwork:
+    """A network that was timed as a whole."""
 
-    kernels: CalibratedKernels
+    network: str
+    seconds: float
+    """NaN: it failed."""
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """A calibration, whose kernels are in a file beside."""
+
+    seed: int
     minutes: float
-    """That it took; NaN: its kernels were timed in several runs."""
     timed: int
     """Kernels and chains."""
 
 
-def measured_networks(folder: Path, names: Sequence[str], core: int | None) -> None:
-    """Time whole networks one by one; those that have a time are left out."""
-    for name in names:
-        if _kept(folder, name) is not None:
-            continue
-        program = zoo_program(zoo_model(name))
-        config = CollectConfig(core=core, timeout=120.0)
-        nodes = tuple(np.flatnonzero(~program.graph.is_fed).tolist())
-        whole = ChosenKernel(program, nodes, f"whole {name}", name)
-        found = measure_chosen([whole], folder / "whole", config, 3600.0, lambda done, said: None)
-        seconds = found.get(f"whole {name}")
-        write_text(folder / f"{name}.txt", "" if seconds is None else repr(seconds))
-        print(name, seconds, flush=True)
-
-
-def page(
-    options: EndToEndCpu, calibrations: Sequence[Found], seconds: Mapping[str, float | None]
-) -> str:
+def page(options: EndToEndCpu, found: Sequence[Calibration], seconds: Mapping[str, float]) -> str:
     """Return the page."""
+    calibrations = [CalibratedKernels.load(options.kernels(each.seed)) for each in found]
     lines = [
         "# Whole networks on this processor",
         "",
         f"Milliseconds on one core of {processor_name()}, compiled by XLA as a whole, against a",
         "cost model that learned on another processor",
-        f"({calibrations[0].kernels.source}), corrected by kernels of {len(NETWORKS)} other",
+        f"({calibrations[0].source}), corrected by kernels of {len(NETWORKS)} other",
         f"networks. {len(calibrations)} calibrations, each with its own choice of kernels;",
         "predictions are their means, errors those of each. *Parts alone*: without what",
         "XLA computes again in several loops, and without the slow-down of convolutions that its",
@@ -123,9 +135,9 @@ def page(
         "",
     ]
     rows = [
-        [str(seed), str(c.timed), cell(c.minutes, 1), f"{c.kernels.error:.1f}",
-         f"× {c.kernels.chain_factor:.2f}"]
-        for seed, c in zip(options.seeds, calibrations, strict=True)
+        [str(each.seed), str(each.timed), cell(each.minutes, 1), f"{c.error:.1f}",
+         f"× {c.chain_factor:.2f}"]
+        for each, c in zip(found, calibrations, strict=True)
     ]  # fmt: skip
     heads = ["calibration", "kernels timed", "minutes", "error on kernels left out, %",
              "chains take"]  # fmt: skip
@@ -139,13 +151,13 @@ def page(
 def _group(
     title: str,
     names: Sequence[str],
-    calibrations: Sequence[Found],
-    seconds: Mapping[str, float | None],
+    calibrations: Sequence[CalibratedKernels],
+    seconds: Mapping[str, float],
 ) -> list[str]:
     rows, errors, alone = [], [], []
     for name in names:
         measured = seconds[name]
-        if measured is None:
+        if np.isnan(measured):
             rows.append([name, *[NOTHING] * 5])
             continue
         row, own, parts = _row(name, zoo_graph(name), calibrations, measured)
@@ -171,43 +183,16 @@ def _group(
 
 
 def _row(
-    name: str, graph: OpGraph, calibrations: Sequence[Found], measured: float
+    name: str, graph: OpGraph, calibrations: Sequence[CalibratedKernels], measured: float
 ) -> tuple[list[str], list[float], list[float]]:
     """A line, and the relative errors of each calibration with and without what joins kernels."""
     network = compiled_network(graph)
-    found = [each.kernels.network(network) for each in calibrations]
+    found = [each.network(network) for each in calibrations]
     sums = np.array([[f.seconds.sum(), f.low.sum(), f.high.sum()] for f in found])
-    parts = [each.kernels.predict(network.kernels).sum() for each in calibrations]
+    parts = [each.predict(network.kernels).sum() for each in calibrations]
     errors, alone = sums[:, 0] / measured - 1, np.array(parts) / measured - 1
     mean, low, high = 1e3 * sums.mean(axis=0)
     said = ", ".join(f"{100 * error:+.1f}" for error in errors)
     line = [name, f"{1e3 * measured:.3g}", f"{mean:.3g}", f"{low:.3g} to {high:.3g}", said,
             f"{100 * alone.mean():+.1f}"]  # fmt: skip
     return line, errors.tolist(), alone.tolist()
-
-
-def _calibrate(folder: Path, seed: int, options: EndToEndCpu) -> None:
-    """Make a calibration, or leave it if it is there; one that was cut off goes on."""
-    path = folder / f"this-{seed}.npz"
-    about = path.with_suffix(".txt")
-    if about.exists():
-        return
-    config = CalibrateConfig(options.minutes, options.kernels, NETWORKS, options.core, seed)
-    found, spent = timed(
-        lambda: calibrate(path, config, report=lambda *said: print(*said, flush=True)),
-        time.monotonic,
-    )
-    write_text(about, f"{spent / 60!r} {found.kernels}")
-
-
-def _found(folder: Path, seed: int) -> Found:
-    path = folder / f"this-{seed}.npz"
-    minutes, timed = path.with_suffix(".txt").read_text().split()
-    return Found(CalibratedKernels.load(path), float(minutes), int(timed))
-
-
-def _kept(folder: Path, name: str) -> float | None:
-    """Seconds of a network that was timed as a whole."""
-    path = folder / f"{name}.txt"
-    text = path.read_text() if path.exists() else ""
-    return float(text) if text else None

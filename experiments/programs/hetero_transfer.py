@@ -12,8 +12,6 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import product
 
-import numpy as np
-
 from experiments.experiment import Experiment
 from experiments.page_text import NOTHING, cell, table_lines
 from experiments.programs.cdmpp.runs import Metrics, Runs, TableOptions, mean_of
@@ -28,7 +26,7 @@ from experiments.programs.hetero_runs import (
     pruned_cell,
     transfer_cell,
 )
-from experiments.programs.program_rivals import devices, split_rows
+from experiments.programs.program_rivals import split_rows
 from experiments.programs.pruning import PruneRules, prune
 from experiments.statistics import with_error
 from go_rl.costs.programs.learn.examples import ProgramExamples
@@ -133,8 +131,9 @@ class Cells(Runs):
 
 
 def _head(examples: ProgramExamples, options: HeteroTransfer) -> list[str]:
-    names, device = devices(examples.inputs)
-    counts = (f"{n:,} on {name}" for name, n in zip(names, np.bincount(device), strict=True))
+    device = [examples.inputs.targets[number].device for number in examples.inputs.target.tolist()]
+    names = list(dict.fromkeys(each.device for each in examples.inputs.targets))
+    counts = (f"{device.count(name):,} on {name}" for name in names)
     return [
         "# Transfer across heterogeneous features", "",
         f"Programs: {', '.join(counts)} (the paper's Table 1 is its list of hardware). "

@@ -9,7 +9,7 @@ ship are written to the folder as well.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated
@@ -77,7 +77,12 @@ class LeftOutGpus(Experiment):
         fitted = fits_of(examples, config, folder)
         shipped = OperatorPredictor.assembled(examples, config, fitted)
         shipped.save(folder / f"{GPU_WEIGHTS}.npz")
-        rows: list[OperatorErrors] = []
+        rows = self.write_rows(self._rows(examples, config, fitted, folder))
+        self.write_page(_page(rows, shipped.calibration.covered))
+
+    def _rows(
+        self, examples: OperatorExamples, config: OperatorFitConfig, fitted: Fitted, folder: Path
+    ) -> Iterator[OperatorErrors]:
         for gpu, names in LEFT_OUT.items():
             left_out = frozenset(
                 place for place, sheet in enumerate(examples.inputs.devices) if sheet.name in names
@@ -86,10 +91,8 @@ class LeftOutGpus(Experiment):
             op = examples.inputs.rows.op[of_gpu]
             tested = examples.take(of_gpu[drawn_rows(op, self.tested)])
             learned = OperatorPredictor.assembled(examples, config, fitted, left_out)
-            rows += _own_errors(gpu, learned, tested)
-            rows += _rival_errors(gpu, examples, config, left_out, tested, folder)
-        self.write_page(_page(rows, shipped.calibration.covered))
-        self.write_rows(rows)
+            yield from _own_errors(gpu, learned, tested)
+            yield from _rival_errors(gpu, examples, config, left_out, tested, folder)
 
 
 def fits_of(examples: OperatorExamples, config: OperatorFitConfig, folder: Path) -> Fitted:
@@ -165,10 +168,7 @@ def _errors(
     if price is not None:
         inside = (price.low <= tested.seconds) & (tested.seconds <= price.high)
         width = price.high / price.low
-    rows = errors_by_kind(method, gpu, seconds, tested.seconds, kinds, inside, width)
-    for row in rows:
-        print(row, flush=True)
-    return rows
+    return errors_by_kind(method, gpu, seconds, tested.seconds, kinds, inside, width)
 
 
 HEAD = """# GPUs left out: errors of operators

@@ -1,23 +1,22 @@
 """What machine code says of tensor programs, beside rules for what a compiler makes of loops.
 
-Run: ``python -m experiments programs.machine_code [--read]``. ``--read`` first compiles those
-programs of the data set whose code is not known (half a second each; needs the extra tvm) and
-writes the data set with it. Arms are `CodeTrees` (rules), the same grown as `MachineTrees` are, and
-`MachineTrees` (rules and code), judged on tasks, and on networks, that were not learned from. With
-``--also`` both kinds of trees learn data sets of other processors besides, without what judges.
+Run: ``python -m experiments programs.machine_code``. Programs are those of the data set whose code
+was read. Arms are `CodeTrees` (rules), the same grown as `MachineTrees` are, and `MachineTrees`
+(rules and code), judged on tasks, and on networks, that were not learned from. With ``--also`` both
+kinds of trees learn data sets of other processors besides, without what judges.
 """
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
+from itertools import product
 from pathlib import Path
 
 import numpy as np
 
-from experiments.experiment import Experiment, deadline, say
+from experiments.experiment import Experiment
 from experiments.page_text import table_lines
 from experiments.statistics import with_range
 from go_rl.costs.learning.metrics import latency_metrics
@@ -30,13 +29,6 @@ from go_rl.costs.programs.learn.code_trees import (
 )
 from go_rl.costs.programs.learn.examples import ProgramExamples, with_machine_code
 from go_rl.costs.programs.learn.reading import join_examples, read_examples
-from go_rl.costs.programs.machine_code.tvm_code import code_numbers
-from go_rl.costs.programs.measure.data import MachineTable, ProgramData
-from go_rl.costs.programs.measure.data_file import KIND, load_programs, save_programs
-from go_rl.costs.programs.measure.measure import drawn
-from go_rl.costs.programs.nests import nest_from_json
-from go_rl.costs.programs.workloads.drawn_programs import AS_IT_IS, Drawing, codegen_target
-from go_rl.costs.timing.tvm_calls import import_tvm
 
 ARMS: Mapping[str, Callable[[ProgramExamples], ProgramTrees]] = {
     "`CodeTrees`: rules": CodeTrees.fit,
@@ -99,12 +91,6 @@ class MachineCode(Experiment):
     also: tuple[str, ...] = ()
     """Data sets of other processors, as far as their programs' code is known; the last processor of
     the data set is the one that is judged."""
-    read: bool = False
-    """Whether programs are compiled whose code is not known."""
-    draws: int = 16
-    """Schedules drawn together when the data were measured."""
-    minutes: float = 0.0
-    """Minutes after which no further task is compiled; 0: no limit."""
     seeds: int = 5
     """Splits of either kind."""
     only: str = ""
@@ -116,78 +102,42 @@ class MachineCode(Experiment):
         return self.out / f"machine_code_{self.data.replace('-', '_')}"
 
     def run(self) -> None:
-        """Read code if asked; judge the arms; write the page."""
-        if self.read:
-            self._read()
+        """Judge the arms; write the page."""
         whole = with_machine_code(read_examples([*self.also, self.data]))
         others, examples = last_device_apart(whole)
         kept = self.kept_rows(MachineRow)
-        for row in self._rows(examples, others, {(r.split, r.seed, r.arm) for r in kept.rows}):
-            kept.add(row)
+        for split, seed in product(SPLITS, range(self.seeds)):
+            judged, fits = self._arms(examples, others, split, seed)
+            arms = [arm for arm in fits if arm.startswith(self.only)]
+            kept.fill(
+                ((split, arm, seed) for arm in arms),
+                lambda *key, judged=judged, fits=fits: _row(key, fits[key[1]], judged),
+            )
         self.write_page(page(kept.rows, examples, others))
 
-    def _read(self) -> None:
-        assert KIND.shipped is not None
-        path = KIND.shipped / f"{self.data}.npz"
-        whole, own = load_programs(path), load_programs(path, ())
-        table, end = dict(whole.machine), deadline(self.minutes)
-        for number, found in enumerate(compiled(whole, self.draws)):
-            table |= found
-            say(number, f"{len(table)} programs")
-            if number % 20 == 0:
-                save_programs(replace(own, machine=table), path)
-            if time.time() > end:
-                break
-        save_programs(replace(own, machine=table), path)
-
-    def _rows(
-        self,
-        examples: ProgramExamples,
-        others: ProgramExamples,
-        known: Set[tuple[str, int, str]],
-    ) -> Iterator[MachineRow]:
-        for split, divide in SPLITS.items():
-            for seed in range(self.seeds):
-                parts = divide(examples, seed)
-                judged = examples.take(parts.held_out if len(parts.held_out) else parts.test)
-                learned = examples.take(np.concatenate([parts.train, parts.validation]))
-                arms = {arm: partial(fit, learned) for arm, fit in ARMS.items()}
-                if len(others.seconds):
-                    out = networks(examples, seed) if split == BY_NETWORK else ()
-                    more = join_examples([unlike(others, judged, out), learned])
-                    arms |= {arm: partial(kind.fit, more) for arm, kind in OTHERS.items()}
-                for arm, fit in arms.items():
-                    if (split, seed, arm) in known or not arm.startswith(self.only):
-                        continue
-                    found = fit().predict(judged.inputs)
-                    told = latency_metrics(found, judged.seconds, judged.inputs.task)
-                    yield MachineRow(
-                        split, arm, seed, len(found), told["mape"], told["median"],
-                        told["pair_accuracy"], told["top_5"],
-                    )  # fmt: skip
-                say(seed, split)
+    def _arms(
+        self, examples: ProgramExamples, others: ProgramExamples, split: str, seed: int
+    ) -> tuple[ProgramExamples, dict[str, Callable[[], ProgramTrees]]]:
+        """The programs that judge, and what fits each arm to the others."""
+        parts = SPLITS[split](examples, seed)
+        judged = examples.take(parts.held_out if len(parts.held_out) else parts.test)
+        learned = examples.take(np.concatenate([parts.train, parts.validation]))
+        arms = {arm: partial(fit, learned) for arm, fit in ARMS.items()}
+        if len(others.seconds):
+            out = networks(examples, seed) if split == BY_NETWORK else ()
+            more = join_examples([unlike(others, judged, out), learned])
+            arms |= {arm: partial(kind.fit, more) for arm, kind in OTHERS.items()}
+        return judged, arms
 
 
-def compiled(data: ProgramData, draws: int) -> Iterator[MachineTable]:
-    """Yield the code of each task's programs on a target, as far as it is not known: schedules are
-    drawn again, and the same seeds give the same ones."""
-    tvm = import_tvm()
-    for target, task in np.unique(np.stack([data.target, data.task]), axis=1).T.tolist():
-        level = data.targets[target].codegen
-        rows = (data.task == task) & (data.target == target)
-        wanted = {data.nests[nest] for nest in set(data.nest[rows].tolist())}
-        wanted -= {nest for nest in wanted if (nest, level) in data.machine}
-        found: dict[tuple[str, str], tuple[float, ...]] = {}
-        numbers = range(AS_IT_IS, int(data.draw[rows].max()) + 1 if wanted else AS_IT_IS)
-        drawings = (Drawing.of_number(data.tasks[task], level, draws, each)[0] for each in numbers)
-        for drawing in dict.fromkeys(drawings):
-            candidates, nests = drawn(drawing)
-            for candidate, each in zip(candidates, nests, strict=True):
-                if each.nest in wanted:
-                    wanted.remove(each.nest)
-                    kernel = tvm.compile(candidate.sch.mod, target=codegen_target(level))
-                    found[each.nest, level] = code_numbers(kernel, nest_from_json(each.nest))
-        yield found
+def _row(
+    key: tuple[str, str, int], fit: Callable[[], ProgramTrees], judged: ProgramExamples
+) -> MachineRow:
+    told = latency_metrics(fit().predict(judged.inputs), judged.seconds, judged.inputs.task)
+    return MachineRow(
+        *key, len(judged.seconds), told["mape"], told["median"],
+        told["pair_accuracy"], told["top_5"],
+    )  # fmt: skip
 
 
 def page(rows: list[MachineRow], examples: ProgramExamples, others: ProgramExamples) -> str:

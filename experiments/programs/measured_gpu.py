@@ -70,12 +70,12 @@ class MeasuredGpu(Experiment):
         """Price, compare, write the page."""
         learned = OperatorPredictor.load(self.weights)
         alone, launch = read_measured(self.measured / "operators"), told_launch(self.measured)
-        rows = operator_rows(alone, learned, launch)
+        rows = self.write_rows(operator_rows(alone, learned, launch), "_operators.csv")
         document = json.loads((self.measured / "networks.json").read_text())
         device = alone.inputs.devices[0]
-        networks = network_rows(self.networks, document["rows"], learned, device, launch)
-        self.write_rows(rows, "_operators.csv")
-        self.write_rows(networks, "_networks.csv")
+        networks = self.write_rows(
+            network_rows(self.networks, document["rows"], learned, device, launch), "_networks.csv"
+        )
         self.write_page(page(rows, networks, document, self.weights, launch))
 
 

@@ -6,7 +6,7 @@ into graphs; one that is no file there, or is not read, has the reason in its ro
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -63,16 +63,13 @@ class NetworkRow:
 def network_rows(
     folder: Path, measured: Sequence[Mapping[str, Any]], learned: OperatorPredictor,
     device: DataSheet, launch: float,
-) -> list[NetworkRow]:  # fmt: skip
-    """Return one row for each network that was measured on a device, with attention in pieces;
+) -> Iterator[NetworkRow]:  # fmt: skip
+    """Yield one row for each network that was measured on a device, with attention in pieces;
     ``launch``: microseconds of a launch on the host of the measurements."""
-    found = []
     for row in measured:
         if row.get("type") == FLOAT32 and "eager" in row and not is_fused(row["network"]):
             times = (row["eager"]["ms"], row.get("graph", {}).get("ms", NAN))
-            found.append(_row(folder, row["network"], times, learned, device, launch))
-            print(found[-1], flush=True)
-    return found
+            yield _row(folder, row["network"], times, learned, device, launch)
 
 
 def _row(

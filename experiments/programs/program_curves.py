@@ -3,7 +3,7 @@
 Run: ``python -m experiments programs.program_curves [--data programs-3] [--seeds 2]``. Of the data
 set's last processor alone, programs are taken at random, fewer and fewer; tasks, or networks, that
 are held out judge. Rivals are trained until they stop improving
-(`experiments.programs.convergence`), ours as they ship. Finished cells are kept.
+(`experiments.programs.program_rivals.fit_rival`), ours as they ship. Finished cells are kept.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ class ProgramCurves(TableOptions, Experiment):
     most: int = 10_000
     """Updates of the longest fit of a network; of trees an eighth."""
     arms: tuple[str, ...] = ARMS
-    """Predictors."""
+    """Predictors; also any other of `experiments.programs.program_rivals`."""
 
     def run(self) -> None:
         """Run the cells that are missing; write the page and its figure."""
@@ -99,10 +99,11 @@ def _cell(
     kind = OURS.get(arm)
     examples = runs.described if kind else runs.examples
     train, inputs = examples.take(learned), examples.inputs
-    fitted = kind.fit(train) if kind else fit_rival(arm, runs, train, most, seed)
     known = test[np.isin(inputs.leaves[test], train.inputs.leaves)]
+    asked = inputs.take(known)
+    fitted = kind.fit(train) if kind else fit_rival(arm, runs, train, asked, most, seed)
     found = np.full(len(runs.examples.seconds), np.nan)
-    found[known] = fitted.predict(inputs.take(known))
+    found[known] = fitted.predict(asked)
     return judged(found, runs.examples, known) | {"learned": float(len(learned))}
 
 

@@ -1,8 +1,8 @@
 """CDMPP beside its rivals on tensor programs: equal rows, each trained until it stops improving.
 
 Run: ``python -m experiments programs.program_rivals``. Networks and trees follow one rule
-(`experiments.programs.convergence`): updates, or trees, are doubled until the error on a tenth of
-the tasks to learn from is level. Finished cells are kept, and a call goes on where the last one
+(`fit_rival`): updates, or trees, are doubled until the error on a tenth of the tasks to learn from
+is level. Finished cells are kept, and a call goes on where the last one
 stopped; the page states what is missing. Their speeds of training are in
 `experiments.programs.cdmpp.speed`.
 """
@@ -17,7 +17,7 @@ from itertools import product
 
 import numpy as np
 
-from experiments.experiment import Experiment, timed
+from experiments.experiment import Experiment
 from experiments.programs.cdmpp.runs import (
     Metrics,
     Runs,
@@ -26,7 +26,6 @@ from experiments.programs.cdmpp.runs import (
     means_table,
     trained,
 )
-from experiments.programs.convergence import LEVEL, converged, judging_tasks
 from experiments.programs.rivals.boosted_programs import TREE_RIVALS, tree_rival
 from experiments.programs.rivals.network_rival import NetworkRival
 from experiments.programs.rivals.recursive_lstm import RecursiveLstm
@@ -38,7 +37,11 @@ from go_rl.costs.programs.learn.examples import ProgramExamples, ProgramInputs
 
 FIRST_UPDATES, FIRST_TREES = 625, 75
 """Of the shortest fits."""
+LEVEL = 0.02
+"""Share of the error by which a doubling must lower it."""
 CDMPP = "CDMPP"
+CMD = "CDMPP, fine-tuned with CMD"
+"""CDMPP that learned on with the inputs of the programs that judge, whose times it never sees."""
 NETWORKS: Mapping[str, type[NetworkRival]] = {
     "recursive LSTM (Tiramisu)": RecursiveLstm, "TLP": TlpPrograms, "MLP": SummedMlp,
 }  # fmt: skip
@@ -56,30 +59,58 @@ class Fitted:
     updates: int
     """Or trees, of the best."""
     level: bool
-    """See `Converged`."""
+    """Whether the last doubling brought less than `LEVEL`; else the longest fit allowed did not."""
 
 
-def fit_rival(name: str, runs: Runs, train: ProgramExamples, most: int, seed: int) -> Fitted:
-    """Return a rival that learned from rows until it stopped improving, or has so many updates."""
-    learned, judges = judging_tasks(train, seed)
+def fit_rival(
+    name: str, runs: Runs, train: ProgramExamples, asked: ProgramInputs, most: int, seed: int
+) -> Fitted:
+    """Return a rival that learned from rows until it stopped improving, or has so many updates;
+    ``asked``: the programs that it is to predict.
 
-    def error(predict: Predict) -> float:
-        return mape(predict(judges.inputs), judges.seconds)
-
+    A fit of twice the length is made, from the start and with its schedule to the end, until the
+    error on tasks that were not learned from falls by less than `LEVEL`; the best fit counts. Early
+    stopping inside one fit would stop learning rates that have not fallen yet, and has no meaning
+    for trees.
+    """
+    learned, judges = _judging_tasks(train, seed)
+    fit, began, level = _fits(name, runs, learned, asked, seed), time.process_time(), False
     trees = name in TREE_RIVALS
-    first, longest = (FIRST_TREES, most // 8) if trees else (FIRST_UPDATES, most)
-    fit = _fits(name, runs, learned, seed)
-    found, taken = timed(lambda: converged(fit, error, first, longest), time.process_time)
-    return Fitted(found.best, taken, found.length, found.level)
+    length, longest = (FIRST_TREES, most // 8) if trees else (FIRST_UPDATES, most)
+    best, found = fit(length), length
+    least = mape(best(judges.inputs), judges.seconds)
+    while 2 * length <= longest and not level:
+        length *= 2
+        longer = fit(length)
+        error = mape(longer(judges.inputs), judges.seconds)
+        level = error > (1 - LEVEL) * least
+        if error < least:
+            best, found, least = longer, length, error
+    return Fitted(best, time.process_time() - began, found, level)
 
 
-def _fits(name: str, runs: Runs, learned: ProgramExamples, seed: int) -> Callable[[int], Predict]:
+def _judging_tasks(examples: ProgramExamples, seed: int) -> tuple[ProgramExamples, ProgramExamples]:
+    """The programs that are learned from, and those of a tenth of the tasks, which judge."""
+    split = by_task(examples.inputs.task, seed)
+    learned = np.concatenate([split.train, split.test])
+    known = np.isin(examples.inputs.leaves, examples.inputs.leaves[learned])
+    return examples.take(learned), examples.take(split.validation[known[split.validation]])
+
+
+def _fits(
+    name: str, runs: Runs, learned: ProgramExamples, asked: ProgramInputs, seed: int
+) -> Callable[[int], Predict]:
     """What fits a rival with so many updates or trees."""
     if name in TREE_RIVALS:
         return lambda trees: tree_rival(name, trees, seed)(learned).predict
-    if name == CDMPP:
+    if name in (CDMPP, CMD):
         config = runs.run_config(seed)
-        return lambda updates: trained(learned, replace(config, updates=updates)).seconds
+
+        def fit(updates: int) -> Predict:
+            network = trained(learned, replace(config, updates=updates))
+            return (network.fine_tuned(learned, asked) if name == CMD else network).predict
+
+        return fit
     kind = NETWORKS[name]
     run = replace(kind.run_defaults, seed=seed)
     return lambda updates: kind.fit(learned, replace(run, updates=updates)).predict
@@ -92,20 +123,13 @@ def split_rows(split: str, runs: Runs, seed: int) -> tuple[np.ndarray, np.ndarra
         found = within_task(inputs.group, seed)
     elif split == "by_task":
         found = by_task(inputs.task, seed)
-    elif split == "by_target":
-        found = by_target(inputs.task, inputs.target, len(inputs.targets) - 1, seed)
-    elif split == "by_device":
-        names, device = devices(inputs)
-        found = by_target(inputs.task, device, len(names) - 1, seed)
+    elif split in ("by_target", "by_device"):
+        kinds = [each.device if split == "by_device" else each for each in inputs.targets]
+        last = np.array([each == kinds[-1] for each in kinds])[inputs.target]
+        found = by_target(inputs.task, last, True, seed)
     else:
         found = runs.split(seed)
     return found.train, found.held_out if len(found.held_out) else found.test, found
-
-
-def devices(inputs: ProgramInputs) -> tuple[list[str], np.ndarray]:
-    """Return the names of the devices, and [P] the number of each program's."""
-    names = list(dict.fromkeys(each.device for each in inputs.targets))
-    return names, np.array([names.index(each.device) for each in inputs.targets])[inputs.target]
 
 
 SPLITS = {
@@ -145,9 +169,10 @@ class ProgramRivals(TableOptions, Experiment):
 
 def _cell(runs: Runs, options: ProgramRivals, split: str, rival: str, seed: int) -> Metrics:
     train, test, _ = split_rows(split, runs, seed)
-    fitted = fit_rival(rival, runs, runs.examples.take(train), options.most, seed)
+    asked = runs.examples.inputs.take(test)
+    fitted = fit_rival(rival, runs, runs.examples.take(train), asked, options.most, seed)
     found = np.full(len(runs.examples.seconds), np.nan)
-    found[test] = fitted.predict(runs.examples.inputs.take(test))
+    found[test] = fitted.predict(asked)
     return {
         **judged(found, runs.examples, test), "fit_seconds": fitted.seconds,
         "updates": float(fitted.updates), "level": float(fitted.level),
@@ -176,5 +201,5 @@ def _page(runs: Runs, options: ProgramRivals, found: dict[tuple[str, str], list[
         known = next((each[0] for each in results.values() if each), None)
         count = known and f" ({known['learned']:,.0f} learned, {known['tested']:,.0f} tested)"
         lines += ["", f"## {title}{count or ''}", ""]
-        lines += means_table(results, COLUMNS, {"updates": 0, "fit_seconds": 0}, counted=True)
+        lines += means_table(results, COLUMNS, {"updates": 0, "fit_seconds": 0})
     return "\n".join([*lines, *runs.not_run(), ""])

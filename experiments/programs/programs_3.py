@@ -12,7 +12,6 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import ClassVar
 
 import numpy as np
 
@@ -37,8 +36,6 @@ MOST_AWAY = 0.2
 @dataclass(frozen=True)
 class Programs3(Experiment):
     """Options of the script."""
-
-    page_name: ClassVar[str] = "programs_3"
 
     folder: Path | None = None
     """Folder of records; none: nothing is added."""

@@ -14,24 +14,29 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
+from itertools import product
 from pathlib import Path
 
 import numpy as np
 
-from experiments.experiment import Experiment, say
+from experiments.experiment import Experiment
 from experiments.page_text import table_lines
 from experiments.statistics import with_range
 from go_rl.costs.learning.metrics import latency_metrics
 from go_rl.costs.programs.learn.code_inputs import with_code
 from go_rl.costs.programs.learn.code_trees import CodeTrees, MachineTrees, ProgramTrees
-from go_rl.costs.programs.learn.examples import ProgramExamples, with_machine_code
+from go_rl.costs.programs.learn.examples import (
+    ProgramExamples,
+    ProgramInputs,
+    with_machine_code,
+)
 from go_rl.costs.programs.learn.reading import read_examples
 
 JUDGED = 3
 """One task of the second processor in so many judges."""
 KNOWN, UNKNOWN = "tasks that were learned on the first processor", "tasks learned on neither"
 """Tasks that judge."""
-Predict = Callable[[ProgramExamples], np.ndarray]
+Predict = Callable[[ProgramInputs], np.ndarray]
 """Seconds of programs."""
 Learn = Callable[[ProgramExamples, ProgramExamples], Predict]
 """What predicts, from the programs of the first processor and some of the second's."""
@@ -62,58 +67,39 @@ def fitted(kind: type[ProgramTrees], first: ProgramExamples) -> ProgramTrees:
     return kind.fit(first)
 
 
-def tuned(kind: type[ProgramTrees], first: ProgramExamples) -> Callable[[ProgramExamples], Predict]:
-    """Return what continues trees, which learned the first processor, on programs of the second."""
+def continued(kind: type[ProgramTrees], first: ProgramExamples, second: ProgramExamples) -> Predict:
+    """Continue trees, which learned the first processor, on programs of the second."""
     trees = fitted(kind, first)
-
-    def learn(second: ProgramExamples) -> Predict:
-        found = trees.fine_tuned(second) if len(second.seconds) else trees
-        return lambda asked: found.predict(asked.inputs)
-
-    return learn
+    return (trees.fine_tuned(second) if len(second.seconds) else trees).predict
 
 
-def together(first: ProgramExamples) -> Callable[[ProgramExamples], Predict]:
-    """Return what learns programs of the second with those of the first, slower by one factor."""
+def together(first: ProgramExamples, second: ProgramExamples) -> Predict:
+    """Learn programs of the second with those of the first, slower by one factor."""
     trees = fitted(MachineTrees, first)
-
-    def learn(second: ProgramExamples) -> Predict:
-        found = trees.for_processor(first, second) if len(second.seconds) else trees
-        return lambda asked: found.predict(asked.inputs)
-
-    return learn
+    return (trees.for_processor(first, second) if len(second.seconds) else trees).predict
 
 
-def scaled(first: ProgramExamples) -> Callable[[ProgramExamples], Predict]:
-    """Return what multiplies the predictions for the first processor by one factor."""
+def scaled(first: ProgramExamples, second: ProgramExamples) -> Predict:
+    """Multiply the predictions for the first processor by one factor."""
     trees = fitted(MachineTrees, first)
-
-    def learn(second: ProgramExamples) -> Predict:
-        ratios = second.seconds / trees.predict(second.inputs) if len(second.seconds) else [1.0]
-        by = float(np.median(ratios))
-        return lambda asked: by * trees.predict(asked.inputs)
-
-    return learn
+    ratios = second.seconds / trees.predict(second.inputs) if len(second.seconds) else [1.0]
+    by = float(np.median(ratios))
+    return lambda asked: by * trees.predict(asked)
 
 
-def alone(_: ProgramExamples) -> Callable[[ProgramExamples], Predict]:
-    """Return what learns the programs of the second processor and nothing else."""
-
-    def learn(second: ProgramExamples) -> Predict:
-        if not len(second.seconds):
-            return lambda asked: np.full(len(asked.seconds), np.nan)
-        trees = MachineTrees.fit(second)
-        return lambda asked: trees.predict(asked.inputs)
-
-    return learn
+def alone(_: ProgramExamples, second: ProgramExamples) -> Predict:
+    """Learn the programs of the second processor and nothing else."""
+    if not len(second.seconds):
+        return lambda asked: np.full(asked.num_programs, np.nan)
+    return MachineTrees.fit(second).predict
 
 
-ARMS: Mapping[str, Callable[[ProgramExamples], Callable[[ProgramExamples], Predict]]] = {
+ARMS: Mapping[str, Learn] = {
     "`MachineTrees`, both processors together": together,
-    "`MachineTrees`, continued": partial(tuned, MachineTrees),
+    "`MachineTrees`, continued": partial(continued, MachineTrees),
     "`MachineTrees`, times one factor": scaled,
     "`MachineTrees` of the second processor alone": alone,
-    "`CodeTrees`, continued": partial(tuned, CodeTrees),
+    "`CodeTrees`, continued": partial(continued, CodeTrees),
 }
 
 
@@ -144,12 +130,8 @@ class SecondProcessor(Experiment):
         """Judge the arms; write the page."""
         first = _read(self.first, lambda device: device != self.device)
         second = _read((self.second,), lambda device: self.device in ("", device))
-        rows = []
-        for seed in range(self.seeds):
-            rows += self.rows(first, second, seed)
-            say(seed, f"of {self.seeds} choices")
-        self.write_rows(rows)
-        self.write_page(page(rows, first, second))
+        rows = (row for seed in range(self.seeds) for row in self.rows(first, second, seed))
+        self.write_page(page(self.write_rows(rows), first, second))
 
     def rows(
         self, first: ProgramExamples, second: ProgramExamples, seed: int
@@ -165,16 +147,15 @@ class SecondProcessor(Experiment):
         for title, source, asked in (
             (KNOWN, first, judged.take(np.flatnonzero(both))), (UNKNOWN, rest, judged),
         ):  # fmt: skip
-            for arm in self.arms:
-                learn = ARMS[arm](source)
-                for count in (each for each in self.counts if each <= len(learned)):
-                    some = np.isin(second.inputs.task, learned[:count])
-                    found = learn(second.take(np.flatnonzero(some)))(asked)
-                    told = latency_metrics(found, asked.seconds, asked.inputs.task)
-                    yield SecondRow(
-                        title, arm, count, int(some.sum()), seed, told["mape"], told["median"],
-                        told["pair_accuracy"],
-                    )  # fmt: skip
+            counts = [count for count in self.counts if count <= len(learned)]
+            for arm, count in product(self.arms, counts):
+                some = np.isin(second.inputs.task, learned[:count])
+                predict = ARMS[arm](source, second.take(np.flatnonzero(some)))
+                told = latency_metrics(predict(asked.inputs), asked.seconds, asked.inputs.task)
+                yield SecondRow(
+                    title, arm, count, int(some.sum()), seed, told["mape"], told["median"],
+                    told["pair_accuracy"],
+                )  # fmt: skip
 
 
 def _read(names: Sequence[str], wanted: Callable[[str], bool]) -> ProgramExamples:

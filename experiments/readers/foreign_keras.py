@@ -29,6 +29,7 @@ BY_BACKEND = {
     "torch": _SHARED,
 }
 """Architectures by the backend that exports them."""
+EXPORTERS = {"tensorflow": "tf2onnx", "torch": "torch.onnx"}
 
 
 def _application(name: str, **settings: Any) -> Any:
@@ -140,13 +141,14 @@ def _export_aside(backend: str, architecture: str, path: Path) -> None:
         raise RuntimeError(done.stderr.strip().splitlines()[-1])
 
 
-def makers() -> dict[str, Callable[[Path], None]]:
-    """Return what writes each model's file, by name."""
+def makers() -> dict[str, tuple[str, str, Callable[[Path], None]]]:
+    """Return by name who wrote each model, its source (""), and what writes its file."""
     return {
-        f"keras_{backend}_{name}": partial(_export_aside, backend, name)
+        f"keras_{backend}_{name}":
+            (f"Keras, {EXPORTERS[backend]}", "", partial(_export_aside, backend, name))
         for backend, names in BY_BACKEND.items()
         for name in names
-    }
+    }  # fmt: skip
 
 
 if __name__ == "__main__":

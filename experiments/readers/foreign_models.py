@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Annotated
@@ -39,22 +39,8 @@ SIZE = 2
 """Given to every dimension, trip and word count that a refusal asks for."""
 FLAG = re.compile(r"--dim '?([^='\n]+)=<")
 UNKNOWN = "--unknown bytes"
-KINDS = {
-    "_static_qdq_all": "static QDQ, optimised",
-    "_static_qoperator_all": "static QOperator, optimised",
-    "_dynamic_all": "dynamic quantisation, optimised",
-    "_static_qdq": "static QDQ",
-    "_static_qoperator": "static QOperator",
-    "_dynamic": "dynamic quantisation",
-    "_four_bits": "4-bit weights",
-    "_fused_half": "fused, half precision",
-    "_half": "half precision",
-    "_fused": "fused by onnxruntime.transformers",
-    "_basic": "optimised, basic",
-    "_extended": "optimised, extended",
-    "_all": "optimised, all",
-}
-"""Kinds of derived files by the end of their names, the first that fits."""
+Makers = Mapping[str, tuple[str, str, Callable[[Path], None]]]
+"""By name of a model: who wrote it, the model that it is derived from, and what writes it."""
 
 
 @dataclass(frozen=True)
@@ -73,21 +59,18 @@ class ForeignModels(Experiment):
         if self.only:
             makers = {m: make for m, make in makers.items() if any(o in m for o in self.only)}
         failed = make_missing(self.folder, makers)
-        readings: dict[str, Reading] = {}
-        rows: list[Row] = []
-        for model in makers:
-            if model in failed:
-                continue
-            readings[model] = read_as_advised(self.folder / f"{model}.onnx")
-            source = readings.get(source_of(model))
-            rows.append(row_of(model, readings[model], source.graph if source else None))
-            print(f"{rows[-1].outcome} {model}", flush=True)
-        text = page(rows, failed)
+        rows = self._rows({name: made for name, made in makers.items() if name not in failed})
         if self.only:
-            print(text)
-            return
-        self.write_page(text)
-        self.write_rows(rows)
+            print(page([*rows], failed))
+        else:
+            self.write_page(page(self.write_rows(rows), failed))
+
+    def _rows(self, makers: Makers) -> Iterator[Row]:
+        graphs: dict[str, OpGraph | None] = {}
+        for model, (kind, source, _) in makers.items():
+            reading = read_as_advised(self.folder / f"{model}.onnx")
+            graphs[model] = reading.graph
+            yield row_of(model, (kind, source), reading, graphs.get(source))
 
 
 @dataclass(frozen=True)
@@ -143,7 +126,7 @@ def read_as_advised(path: Path) -> Reading:
             return Reading(None, options, tuple(refusals))
 
 
-def all_makers() -> dict[str, Callable[[Path], None]]:
+def all_makers() -> Makers:
     """Return what writes each model, sources before what is derived from them."""
     return {
         **foreign_sklearn.makers(),
@@ -153,49 +136,28 @@ def all_makers() -> dict[str, Callable[[Path], None]]:
     }
 
 
-def source_of(model: str) -> str:
-    """Return the model that ``model`` is derived from; empty for one that is not."""
-    if "_fused" in model:
-        return model[: model.index("_fused")]
-    return foreign_onnxruntime.sources().get(model, "")
-
-
-def kind_of(model: str) -> str:
-    """Return what wrote the model."""
-    if source_of(model):
-        return next(kind for end, kind in KINDS.items() if model.endswith(end))
-    first = model.split("_")[0]
-    exporters = {
-        "keras": f"Keras, {'tf2onnx' if '_tensorflow_' in model else 'torch.onnx'}",
-        "transformers": f"transformers, torch.onnx ({model.rsplit('_', 1)[-1]})",
-        "xgboost": "XGBoost",
-        "lightgbm": "LightGBM",
-    }
-    return exporters.get(first, "scikit-learn")
-
-
-def row_of(model: str, reading: Reading, source: OpGraph | None) -> Row:
-    """Return the model's line of the table."""
+def row_of(model: str, written: tuple[str, str], reading: Reading, source: OpGraph | None) -> Row:
+    """Return the model's line of the table; ``written``: by whom, and from which model."""
     graph = reading.graph
     notes = reading.refusals[-1:] if graph is None else graph.meta["notes"]
     beyond = Counter(op for op in graph.op_type if "." in op) if graph is not None else {}
     flops = float(graph.flops.sum()) if graph is not None else float("nan")
     return Row(
-        model=model, kind=kind_of(model), outcome="refused" if graph is None else "read",
+        model=model, kind=written[0], outcome="refused" if graph is None else "read",
         options=" ".join(reading.options), nodes=graph.num_nodes if graph is not None else 0,
         mflop=flops / 1e6,
         mbytes=float(graph.bytes_accessed.sum()) / 1e6 if graph is not None else float("nan"),
-        source=source_of(model),
+        source=written[1],
         flop_ratio=flops / float(source.flops.sum()) if source is not None else float("nan"),
         beyond=", ".join(f"{op} {count}" for op, count in sorted(beyond.items())),
         notes=" ".join(str(note) for note in notes),
     )  # fmt: skip
 
 
-def make_missing(folder: Path, makers: Mapping[str, Callable[[Path], None]]) -> dict[str, str]:
+def make_missing(folder: Path, makers: Makers) -> dict[str, str]:
     """Write the models that are not there; return why some could not be, by model."""
     failed: dict[str, str] = {}
-    for model, make in makers.items():
+    for model, (_, _, make) in makers.items():
         path = folder / f"{model}.onnx"
         if path.exists():
             continue

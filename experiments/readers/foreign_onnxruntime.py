@@ -24,7 +24,7 @@ OPTIMISED = (
     *IMAGES, *TEXTS, "transformers_classic_bert_script", "keras_torch_lstm",
     "keras_tensorflow_convolutions_1d",
 )  # fmt: skip
-QUANTISED = ("static_qdq", "static_qoperator")
+QUANTISED = ("static_qdq", "static_qoperator", "_dynamic")
 """Kinds that are optimised once more, since the optimiser fuses them into integer operators."""
 
 
@@ -107,31 +107,29 @@ def _write_from(source: str, make: Callable[[Path, Path], None], path: Path) -> 
     make(given, path)
 
 
-KINDS: dict[str, tuple[Callable[[Path, Path], None], tuple[str, ...]]] = {
-    "dynamic": (_dynamic, (*IMAGES[:2], *TEXTS, FUSED)),
-    "static_qdq": (partial(_static, False), (*IMAGES, *TEXTS)),
-    "static_qoperator": (partial(_static, True), (*IMAGES, *TEXTS)),
-    "half": (_half, (*IMAGES[:2], *TEXTS)),
-    "four_bits": (_four_bits, TEXTS[:2]),
-    **{level: (partial(_optimised, level), OPTIMISED) for level in LEVELS},
+KINDS: dict[str, tuple[str, Callable[[Path, Path], None], tuple[str, ...]]] = {
+    "dynamic": ("dynamic quantisation", _dynamic, (*IMAGES[:2], *TEXTS, FUSED)),
+    "static_qdq": ("static QDQ", partial(_static, False), (*IMAGES, *TEXTS)),
+    "static_qoperator": ("static QOperator", partial(_static, True), (*IMAGES, *TEXTS)),
+    "half": ("half precision", _half, (*IMAGES[:2], *TEXTS)),
+    "four_bits": ("4-bit weights", _four_bits, TEXTS[:2]),
+    **{lv: (f"optimised, {lv}", partial(_optimised, lv), OPTIMISED) for lv in LEVELS},
 }
-"""Programs for each kind of file, and their models."""
+"""Names of each kind of file, programs that write it, and their models."""
 
 
-def _derived() -> dict[str, tuple[str, Callable[[Path, Path], None]]]:
-    """The source of each model, and what makes it; files that others need come first."""
-    plain = {
-        f"{base}_{kind}": (base, make) for kind, (make, bases) in KINDS.items() for base in bases
-    }
-    again = [name for name in plain if name.endswith((*QUANTISED, "_dynamic"))]
-    return {**plain, **{f"{name}_all": (name, KINDS["all"][0]) for name in again}}
+def makers() -> dict[str, tuple[str, str, Callable[[Path], None]]]:
+    """Return by name the kind of each model, its source, and what writes its file; files that
+    others need come first. What is made of a fused model is compared with what was fused."""
+    made: dict[str, tuple[str, str, Callable[[Path], None]]] = {}
 
+    def add(end: str, kind: str, base: str, make: Callable[[Path, Path], None]) -> None:
+        source, write = base.partition("_fused")[0], partial(_write_from, base, make)
+        made[f"{base}_{end}"] = kind, source, write
 
-def sources() -> dict[str, str]:
-    """Return the model that each one is made from, by name."""
-    return {name: source for name, (source, _) in _derived().items()}
-
-
-def makers() -> dict[str, Callable[[Path], None]]:
-    """Return the writer of each model's file, by name."""
-    return {name: partial(_write_from, source, make) for name, (source, make) in _derived().items()}
+    for end, (kind, make, bases) in KINDS.items():
+        for base in bases:
+            add(end, kind, base, make)
+    for name in [name for name in made if name.endswith(QUANTISED)]:
+        add("all", f"{made[name][0]}, optimised", name, KINDS["all"][1])
+    return made

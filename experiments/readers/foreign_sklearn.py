@@ -180,14 +180,13 @@ def _boosted(path: Path) -> None:
     path.write_bytes(built.SerializeToString())
 
 
-def makers() -> dict[str, Callable[[Path], None]]:
-    """Return what writes each model's file, by name."""
+def makers() -> dict[str, tuple[str, str, Callable[[Path], None]]]:
+    """Return by name who wrote each model, its source (""), and what writes its file."""
     return {
         **{
-            name: partial(_save, kind, spec)
+            name: ("scikit-learn", "", partial(_save, kind, spec))
             for kind, specs in MODELS.items()
             for name, spec in specs.items()
         },
-        "xgboost": _boosted,
-        "lightgbm": _boosted,
+        **{name.lower(): (name, "", _boosted) for name in ("XGBoost", "LightGBM")},
     }

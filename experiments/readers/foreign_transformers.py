@@ -21,18 +21,6 @@ COMMON: dict[str, Any] = {
     "hidden_size": WIDTH, "num_hidden_layers": 2, "num_attention_heads": HEADS,
     "intermediate_size": 4 * WIDTH,
 }  # fmt: skip
-CONFIGURATIONS: dict[str, dict[str, Any]] = {
-    "Bert": {**COMMON, "vocab_size": WORDS},
-    "GPT2": {
-        "vocab_size": WORDS, "n_embd": WIDTH, "n_layer": 2, "n_head": HEADS, "use_cache": False,
-    },
-    "ViT": {**COMMON, "image_size": 32, "patch_size": 8},
-    "Llama": {
-        **COMMON, "vocab_size": WORDS, "num_key_value_heads": 2, "intermediate_size": 2 * WIDTH,
-        "use_cache": False,
-    },
-}  # fmt: skip
-"""Arguments of the configurations of ``transformers``, by the family's name there."""
 
 
 def transformer(family: str, head: str = "Model", **settings: Any) -> Any:
@@ -93,12 +81,18 @@ def _classic_bert() -> Any:
 
 
 ARCHITECTURES: dict[str, Callable[[], Any]] = {
-    "bert": partial(transformer, "Bert", **CONFIGURATIONS["Bert"]),
+    "bert": partial(transformer, "Bert", **COMMON, vocab_size=WORDS),
     "classic_bert": _classic_bert,
-    "gpt2": partial(transformer, "GPT2", **CONFIGURATIONS["GPT2"]),
-    "llama": partial(transformer, "Llama", **CONFIGURATIONS["Llama"]),
-    "vit": partial(transformer, "ViT", **CONFIGURATIONS["ViT"]),
-}
+    "gpt2": partial(
+        transformer, "GPT2", vocab_size=WORDS, n_embd=WIDTH, n_layer=2, n_head=HEADS,
+        use_cache=False,
+    ),
+    "llama": partial(
+        transformer, "Llama", **{**COMMON, "intermediate_size": 2 * WIDTH}, vocab_size=WORDS,
+        num_key_value_heads=2, use_cache=False,
+    ),
+    "vit": partial(transformer, "ViT", **COMMON, image_size=32, patch_size=8),
+}  # fmt: skip
 
 
 def _export(name: str, dynamo: bool, path: Path) -> None:
@@ -151,14 +145,19 @@ def _plain_name(name: str, dynamo: bool) -> str:
     return f"transformers_{name}_{'dynamo' if dynamo else 'script'}"
 
 
-def makers() -> dict[str, Callable[[Path], None]]:
-    """Return what writes each model's file, by name; fused ones follow their sources."""
-    made: dict[str, Callable[[Path], None]] = {}
+FUSED = "fused by onnxruntime.transformers"
+
+
+def makers() -> dict[str, tuple[str, str, Callable[[Path], None]]]:
+    """Return by name who wrote each model, its source, and what writes its file; fused ones follow
+    their sources."""
+    made: dict[str, tuple[str, str, Callable[[Path], None]]] = {}
     for name in ARCHITECTURES:
         for dynamo in (False, True) if name not in NOT_SCRIPTED else (True,):
-            plain = _plain_name(name, dynamo)
-            made[plain] = partial(_export, name, dynamo)
-            made[f"{plain}_fused"] = partial(_fused, name, dynamo, False)
-    plain = _plain_name("classic_bert", False)
-    made[f"{plain}_fused_half"] = partial(_fused, "classic_bert", False, True)
+            plain, exporter = _plain_name(name, dynamo), "dynamo" if dynamo else "script"
+            written = f"transformers, torch.onnx ({exporter})"
+            made[plain] = written, "", partial(_export, name, dynamo)
+            made[f"{plain}_fused"] = FUSED, plain, partial(_fused, name, dynamo, False)
+    plain, half = _plain_name("classic_bert", False), partial(_fused, "classic_bert", False, True)
+    made[f"{plain}_fused_half"] = "fused, half precision", plain, half
     return made

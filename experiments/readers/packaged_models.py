@@ -66,12 +66,8 @@ class PackagedModels(Experiment):
         paths = packaged_models(self.folder)
         if not paths:
             sys.exit(f"{self.folder}: holds none of the packages {', '.join(PACKAGES)}")
-        rows = []
-        for path in paths:
-            rows.append(row_of(path, path.relative_to(self.folder).as_posix()))
-            print(rows[-1].model, rows[-1].nodes, rows[-1].shapes, flush=True)
-        self.write_page(page(rows))
-        self.write_rows(rows)
+        named = ((path, path.relative_to(self.folder).as_posix()) for path in paths)
+        self.write_page(page(self.write_rows(row_of(*each) for each in named)))
 
 
 @dataclass(frozen=True)

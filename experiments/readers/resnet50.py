@@ -79,17 +79,15 @@ class _Network:
         return self.relu(f"{name}.relu3", y)
 
 
-def resnet50_model(batch: int = 1, weights: bool = True, seed: int = 0) -> onnx.ModelProto:
-    """Return ResNet-50 v1.5 with 25.6 M parameters: 175 operators, 4.1 G multiply-adds.
-
-    That is 8.2 GFLOP an image with the padding of the convolutions, 7.96 as XLA counts, without.
+def resnet50_model(weights: bool = True) -> onnx.ModelProto:
+    """Return ResNet-50 v1.5 with 25.6 M parameters, of one image: 175 operators, 4.1 G
+    multiply-adds, which are 8.2 GFLOP with the padding of the convolutions, 7.96 as XLA counts,
+    without.
 
     Args:
-        batch: images an iteration; 0 leaves the symbolic dimension ``batch``.
         weights: False stores headers that point to an absent external file, for tests.
-        seed: of the random weights.
     """
-    net = _Network(np.random.default_rng(seed), weights)
+    net = _Network(np.random.default_rng(0), weights)
     x = net.conv_norm("conv1", "image", (3, 64, 7), 2)
     x = net.relu("relu1", x)
     pool: dict[str, Any] = {"kernel_shape": [3, 3], "pads": [1] * 4, "strides": [2, 2]}
@@ -105,27 +103,21 @@ def resnet50_model(batch: int = 1, weights: bool = True, seed: int = 0) -> onnx.
     matrix = net.weight("fc.weight", (CLASSES, channels), math.sqrt(1.0 / channels))
     bias = net.weight("fc.bias", (CLASSES,), 0.0)
     net.nodes.append(helper.make_node("Gemm", [x, matrix, bias], ["logits"], name="fc", transB=1))
-    return _model(net, batch or "batch")
-
-
-def _model(net: _Network, batch: int | str) -> onnx.ModelProto:
-    image = helper.make_tensor_value_info("image", TensorProto.FLOAT, [batch, 3, IMAGE, IMAGE])
-    logits = helper.make_tensor_value_info("logits", TensorProto.FLOAT, [batch, CLASSES])
+    image = helper.make_tensor_value_info("image", TensorProto.FLOAT, [1, 3, IMAGE, IMAGE])
+    logits = helper.make_tensor_value_info("logits", TensorProto.FLOAT, [1, CLASSES])
     graph = helper.make_graph(net.nodes, "resnet50", [image], [logits], net.initializers)
     opset = [helper.make_opsetid("", OPSET)]
     return helper.make_model(graph, producer_name="go_rl", opset_imports=opset, ir_version=8)
 
 
-def write_resnet50_onnx(
-    path: str | Path, batch: int = 1, weights: bool = True, seed: int = 0
-) -> Path:
+def write_resnet50_onnx(path: str | Path, weights: bool = True) -> Path:
     """Write `resnet50_model` to ``path``, about 102 MB (100 KB without weights), and return it.
 
     The shapes of all tensors are stored with it. The file is written under another name and
     renamed, so that a stopped run leaves none cut off.
     """
     path = Path(path)
-    model = resnet50_model(batch, weights, seed)
+    model = resnet50_model(weights)
     whole = onnx.shape_inference.infer_shapes(model, strict_mode=True)
     write_bytes(path, whole.SerializeToString())
     return path

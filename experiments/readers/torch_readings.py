@@ -46,17 +46,11 @@ class TorchReadings(Experiment):
     def run(self) -> None:
         """Make what is missing, read everything, write the table."""
         self.folder.mkdir(parents=True, exist_ok=True)
-        rows: list[Row] = []
-        for name in self.only or NETWORKS:
-            if missing := [d for d in DOORS if not (self.folder / f"{name}{DOORS[d]}").exists()]:
-                export(name, self.folder, missing)
-            rows += list(readings(name, self.folder))
-        text = rows_table(rows)
+        rows = (row for name in self.only or NETWORKS for row in readings(name, self.folder))
         if self.only:
-            print(text)
-            return
-        self.write_page(page(rows, text))
-        self.write_rows(rows)
+            print(rows_table([*rows]))
+        else:
+            self.write_page(page(self.write_rows(rows)))
 
 
 @dataclass(frozen=True)
@@ -78,7 +72,9 @@ class Row:
 
 
 def readings(name: str, folder: Path) -> Iterator[Row]:
-    """Yield a row for each door."""
+    """Yield a row for each door; files that are missing are written."""
+    if missing := [door for door in DOORS if not (folder / f"{name}{DOORS[door]}").exists()]:
+        export(name, folder, missing)
     first: Row | None = None
     for door, ending in DOORS.items():
         graph = load(folder / f"{name}{ending}")
@@ -90,7 +86,6 @@ def readings(name: str, folder: Path) -> Iterator[Row]:
             bound_ratio=bound / first.bound_us if first else 1.0,
         )  # fmt: skip
         first = first or row
-        print(row, flush=True)
         yield row
 
 
@@ -123,7 +118,7 @@ def export(name: str, folder: Path, doors: list[str]) -> None:
         torch.onnx.export(model, arguments, path["ONNX"], dynamo=True, optimize=optimise)
 
 
-def page(rows: list[Row], table: str) -> str:
+def page(rows: list[Row]) -> str:
     """Return the page."""
     others = [row for row in rows if row.door != "pt2"]
     by_name = {row.network: row for row in rows if row.door == "pt2"}
@@ -142,5 +137,5 @@ parameters agree to the byte.
 The proven bound of the slowest stage on `ring36` agrees within 2 % with that of the `.pt2` archive
 in {counts}.
 
-{table}
+{rows_table(rows)}
 """

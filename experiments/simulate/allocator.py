@@ -51,11 +51,7 @@ class Allocator(Experiment):
         allocate(Buffers(one - 1, one, one), 1)
         instances = list(published(self.data / "minimalloc")) if self.data else []
         instances += planted(self.seed)
-        outcomes = []
-        for instance in instances:
-            outcomes.append(measure(instance, self.seconds))
-            print(outcomes[-1], flush=True)
-        self.write_rows(outcomes)
+        outcomes = self.write_rows(measure(instance, self.seconds) for instance in instances)
         self.write_page(page(outcomes, self.seconds))
 
 

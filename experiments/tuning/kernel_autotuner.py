@@ -11,8 +11,10 @@ speed-up is that of a fresh measurement at the end
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
+from itertools import product
 from pathlib import Path
 from typing import Literal, get_args
 
@@ -69,18 +71,21 @@ class KernelAutotuner(Experiment):
         """Make the runs that are missing; write table and page."""
         table = self.kept_rows(Row)
         _check_minutes(table.rows, self, table.path)
-        for model in self.models:
-            jobs: list[tuple[Arm, int]] = [
-                (g, s) for s in self.seeds for g in self.guides if not table.has(model, g, s)
-            ]
-            program = load_program(f"zoo:{model}") if jobs else None
-            for guide, seed in jobs:
-                assert program is not None
-                try:
-                    table.add(run(program, model, guide, seed, self))
-                except TuningError as error:
-                    print(f"{model}, {guide}, seed {seed}: left out: {error}", flush=True)
+        jobs = product(self.models, self.seeds, self.guides)
+        table.fill(((model, guide, seed) for model, seed, guide in jobs), self._rows)
         self.write_page(page(table.rows))
+
+    def _rows(self, model: str, guide: Arm, seed: int) -> Iterator[Row]:
+        try:
+            yield run(program_of(model), model, guide, seed, self)
+        except TuningError as error:
+            print(f"{model}, {guide}, seed {seed}: left out: {error}", flush=True)
+
+
+@lru_cache(maxsize=1)
+def program_of(model: str) -> JaxProgram:
+    """Return the program of a model; the last one is kept."""
+    return load_program(f"zoo:{model}")
 
 
 @dataclass(frozen=True)

@@ -10,10 +10,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any, ClassVar
 
+import jax
 import numpy as np
 import onnx
 import tyro
@@ -23,23 +25,18 @@ from experiments.experiment import Experiment
 from experiments.page_text import grid_table
 from experiments.rows import grouped as rows_by
 from experiments.statistics import with_range
-from experiments.tuning.squeezenet_rivals import (
-    ONNX_RUNTIME,
-    TVM,
-    WORKER,
-    XLA,
-    Rivals,
-    onnx_network,
-)
+from experiments.tuning.squeezenet import SHAPE, jax_function, onnx_network
+from go_rl.core.files.scratch_folder import scratch_folder
 from go_rl.core.files.whole_file import write_text
 from go_rl.costs.timing.config import CollectConfig, TimingConfig
-from go_rl.costs.timing.worker import folder_pace, worker_core, worker_environment
 from go_rl.report.text_table import markdown_table
-from go_rl.runtime.warm_worker import WarmWorker
-from go_rl.tuning.config import TuneProgramsConfig
+from go_rl.tuning.config import TuneProgramsConfig, TuningError
+from go_rl.tuning.tvm.measure.measurers import LocalMeasurer
+from go_rl.tuning.tvm.measure.worker import Measuring, NetworkRequest, RivalRequest
+from go_rl.tuning.tvm.models.jax_function import jax_network
+from go_rl.tuning.tvm.models.read_model import read_model
 
-ONE_THREAD = {"XLA_FLAGS": "--xla_cpu_multi_thread_eigen=false", "OMP_NUM_THREADS": "1",
-              "TVM_NUM_THREADS": "1"}  # fmt: skip
+MODEL = "squeezenet.onnx"
 TIMEOUT = 600.0
 MOMENTS = (0.25, 0.5, 1.0)
 """Shares of the minutes at which latencies are told."""
@@ -49,7 +46,6 @@ HEADS = ("scheduler", "seeds", "minutes", "trials", "untuned ms", "TVM tuned ms"
 
 SEED = "-seed-"
 """Between a run's scheduler and its seed, where that is not 0."""
-Times = dict[str, dict[str, float]]
 
 
 @dataclass(frozen=True)
@@ -76,7 +72,7 @@ class Live(Experiment):
         times = compared(self)
         groups = grouped(summaries)
         rows = [
-            _row(name, [summaries[x] for x in runs], [times[f"{TVM}: {x}"] for x in runs], times)
+            _row(name, [summaries[x] for x in runs], [times[x] for x in runs], times)
             for name, runs in groups.items()
         ]
         text = (
@@ -104,7 +100,7 @@ def configs(options: Live) -> dict[str, TuneProgramsConfig]:
 
 def tuned(options: Live, name: str) -> dict[str, Any]:
     """Return the summary of the tuned network; one that had its minutes is not tuned again."""
-    folder, path = options.folder / name, options.folder / "squeezenet.onnx"
+    folder, path = options.folder / name, options.folder / MODEL
     summary = folder / "tuned.json"
     known = json.loads(summary.read_text()) if summary.exists() else {}
     if known.get("config", {}).get("minutes", 0) < options.minutes:
@@ -115,19 +111,34 @@ def tuned(options: Live, name: str) -> dict[str, Any]:
     return known
 
 
-def compared(options: Live) -> Times:
-    """Return times of the tuned networks and their rivals, visited in turn."""
-    pace = TimingConfig(pace_seconds=5.0)
-    config = CollectConfig(target="live", core=options.core, timing=pace)
-    environment = {**worker_environment(config), **ONE_THREAD}
-    modules = tuple(
-        (f"{TVM}: {s}", str((options.folder / s / "module.so").absolute()))
-        for s in configs(options)
-    )
-    timing = TimingConfig(visits=24, seconds=0.03)
-    asked = Rivals(modules, folder_pace(options.folder, config), timing)
-    with WarmWorker(WORKER, worker_core(config), environment) as worker:
-        return worker.call(asked, TIMEOUT)
+def compared(options: Live) -> dict[str, float]:
+    """Return seconds of the tuned networks and their rivals, visited in turn by one worker.
+
+    Raises:
+        TuningError: one of them cannot be timed.
+    """
+    timing = TimingConfig(visits=24, seconds=0.03, pace_seconds=5.0)
+    config = CollectConfig(target="live", core=options.core, timeout=TIMEOUT, timing=timing)
+    image = jax.ShapeDtypeStruct(SHAPE, np.float32)
+    network = read_model(options.folder / MODEL)
+    other = jax_network("squeezenet", jax_function(), (image,), None)
+    measurer = LocalMeasurer(config, options.folder)
+    with scratch_folder("rivals") as place, closing(measurer):
+        common = Measuring(TuneProgramsConfig().memory, measurer.full_pace())
+        asked = network.inputs, common, timing
+        requests: dict[str, Any] = {
+            name: NetworkRequest(str((options.folder / name / "module.so").absolute()), *asked)
+            for name in configs(options)
+        }
+        for each in (network, other):
+            requests |= {rival.name: RivalRequest(rival, *asked) for rival in each.rivals(place)[0]}
+        outcomes = measurer.in_turn([*requests.values()], config)
+    found: dict[str, float] = {}
+    for name, outcome in zip(requests, outcomes, strict=True):
+        if isinstance(outcome, str):
+            raise TuningError(f"{name}: {outcome}")
+        found[name] = outcome["seconds"]
+    return found
 
 
 def _order(options: Live) -> str:
@@ -181,16 +192,16 @@ def spread(values: Sequence[float]) -> str:
 def _row(
     name: str,
     summaries: Sequence[dict[str, Any]],
-    ours: Sequence[dict[str, float]],
-    times: Times,
+    ours: Sequence[float],
+    times: Mapping[str, float],
 ) -> tuple[str, ...]:
-    rivals = times[XLA]["seconds"], times[ONNX_RUNTIME]["seconds"]
+    rivals = times["XLA"], times["ONNX Runtime"]
     middle = {key: float(np.median([summary[key] for summary in summaries]))
               for key in ("minutes", "trials", "untuned_ms")}  # fmt: skip
     return (
         name, f"{len(summaries)}", f"{middle['minutes']:.2f}", f"{middle['trials']:.0f}",
-        f"{middle['untuned_ms']:.3g}", spread([1e3 * each["seconds"] for each in ours]),
+        f"{middle['untuned_ms']:.3g}", spread([1e3 * seconds for seconds in ours]),
         *(f"{1e3 * seconds:.3g}" for seconds in rivals),
-        *(spread([seconds / each["seconds"] for each in ours]) for seconds in rivals),
-        f"{max(each['error'] for each in ours):.1e}",
+        *(spread([rival / seconds for seconds in ours]) for rival in rivals),
+        f"{max(summary['max_relative_error'] for summary in summaries):.1e}",
     )  # fmt: skip

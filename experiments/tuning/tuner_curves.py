@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import product
 
 import numpy as np
 from matplotlib.figure import Figure
@@ -76,19 +77,18 @@ def run_curves(
     """Return the rows of all tuners on all operators, of this run; those that the table lacks are
     made. ``tuners`` makes a tuner for an operator of a network; ``batch`` candidates are proposed
     together."""
-    backends = [ReplayBackend(pool) for pool in pools]
-    for seed in seeds:
-        for pool, backend in zip(pools, backends, strict=True):
-            for k, each in enumerate(pool.pools):
-                for name, tuner_of in tuners.items():
-                    key = run, pool.network, each.operator.name, name, seed
-                    if table.has(*key):
-                        continue
-                    tuner = tuner_of(pool, k)(backend.space(k), seed)
-                    best, spent = tune_operator(backend, k, tuner, trials, batch)
-                    speeds = float(np.nanmin(each.seconds)) / best
-                    table.add(row_of(key, speeds, spent, batch))
-        print(f"seed {seed}: all tuners on all operators", flush=True)
+    places = {(pool.network, each.operator.name): (pool, k, ReplayBackend(pool))
+              for pool in pools for k, each in enumerate(pool.pools)}  # fmt: skip
+
+    def row(run: str, network: str, operator: str, name: str, seed: int) -> CurveRow:
+        pool, k, backend = places[network, operator]
+        tuner = tuners[name](pool, k)(backend.space(k), seed)
+        best, spent = tune_operator(backend, k, tuner, trials, batch)
+        speeds = float(np.nanmin(pool.pools[k].seconds)) / best
+        return row_of((run, network, operator, name, seed), speeds, spent, batch)
+
+    asked = product(seeds, places, tuners)
+    table.fill(((run, *place, name, seed) for seed, place, name in asked), row)
     return [row for row in table.rows if row.run == run and row.tuner in tuners]
 
 

@@ -13,7 +13,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any
 
 import jax
@@ -25,16 +24,13 @@ from experiments.statistics import mean_cell
 from go_rl.core.files.whole_file import write_text
 from go_rl.costs.learning.metrics import latency_metrics
 from go_rl.costs.learning.splits import HELD_OUT, DataSplit, by_model
-from go_rl.costs.programs.learn.examples import ProgramExamples, ProgramInputs
+from go_rl.costs.programs.learn.examples import ProgramExamples
 from go_rl.costs.programs.learn.label_transform import LabelTransform
 from go_rl.costs.programs.learn.network import SMALL
-from go_rl.costs.programs.learn.prepared import InputScale, prepare
+from go_rl.costs.programs.learn.predictor import ProgramCalibration, ProgramPredictor
+from go_rl.costs.programs.learn.prepared import InputScale
 from go_rl.costs.programs.learn.reading import read_examples
-from go_rl.costs.programs.learn.training import (
-    ProgramTrainConfig,
-    TrainedProgramNetwork,
-    train_programs_network,
-)
+from go_rl.costs.programs.learn.training import ProgramTrainConfig, train_programs_network
 
 Metrics = dict[str, float]
 SEEDS = 3
@@ -54,10 +50,6 @@ class TableOptions:
     """Runs of which a cell is the mean."""
     minutes: float = 1e9
     """Stop behind the run, at least one, that ends later than this; the next call goes on."""
-
-
-TUNING = 0.2
-"""Updates of fine-tuning, of those of training."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,41 +102,16 @@ class Runs:
         return ["", "## Not run yet", "", f"{', '.join(self.missing)}."] if self.missing else []
 
 
-@dataclass(frozen=True, eq=False)
-class OneNetwork:
-    """A network with what standardises its inputs and labels."""
-
-    network: TrainedProgramNetwork
-    config: ProgramTrainConfig
-    scale: InputScale
-    transform: LabelTransform
-
-    def seconds(self, inputs: ProgramInputs) -> np.ndarray:
-        """Return [P] predicted seconds."""
-        counts = self.config.network.leaf_counts
-        out, _ = self.network.outputs(prepare(inputs, self.scale, counts, self.config.positional))
-        labels = self.transform.mean + self.transform.deviation * out.astype(np.float64)
-        return self.transform.seconds(labels)
-
-
-def trained(examples: ProgramExamples, config: ProgramTrainConfig) -> OneNetwork:
-    """Return one network that learned from examples."""
+def trained(examples: ProgramExamples, config: ProgramTrainConfig) -> ProgramPredictor:
+    """Return one network that learned from examples, with layers for all numbers of leaves of its
+    configuration and without an interval."""
     scale = InputScale.fit(examples.inputs)
     transform = LabelTransform.fit(config.labels, examples.seconds)
     network = train_programs_network(examples, config, scale, transform)
-    return OneNetwork(network, config, scale, transform)
-
-
-def tuned(
-    start: OneNetwork, examples: ProgramExamples, unlabelled: ProgramInputs | None = None
-) -> OneNetwork:
-    """Return a network after `TUNING` more updates, at a fifth of the learning rate."""
-    updates = max(int(TUNING * start.config.updates), 1)
-    config = replace(start.config, updates=updates, learning_rate=start.config.learning_rate / 5)
-    network = train_programs_network(
-        examples, config, start.scale, start.transform, None, start.network.params, unlabelled
+    unknown, no_interval = np.zeros_like(scale.mean), ProgramCalibration(-1.0, 1.0, 1.0)
+    return ProgramPredictor(
+        (network,), config, scale, transform, unknown, unknown, no_interval, examples.name, {}
     )
-    return replace(start, network=network)
 
 
 def judged(found: np.ndarray, examples: ProgramExamples, rows: np.ndarray) -> Metrics:
@@ -153,25 +120,15 @@ def judged(found: np.ndarray, examples: ProgramExamples, rows: np.ndarray) -> Me
 
 
 def means_table(
-    found: Mapping[str, Sequence[Metrics]],
-    columns: Mapping[str, str],
-    digits: Mapping[str, int] = MappingProxyType({}),
-    counted: bool = False,
+    found: Mapping[str, Sequence[Metrics]], columns: Mapping[str, str], digits: Mapping[str, int]
 ) -> list[str]:
     """Return the lines of a table of means over runs, by the name of a row and the metric of a
-    column; dashes where there is none. ``digits``: decimals of metrics that have not two;
-    ``counted``: the last column is the number of runs."""
+    column, two decimals unless ``digits`` says otherwise; the last column is the number of runs."""
     rows = [
-        [name, *(mean_of(runs, each, digits.get(each, 2)) for each in columns),
-         *([str(len(runs))] if counted else [])]
+        [name, *(mean_of(runs, each, digits.get(each, 2)) for each in columns), str(len(runs))]
         for name, runs in found.items()
-    ]  # fmt: skip
-    return table_lines(["", *columns.values(), *(["n"] if counted else [])], rows)
-
-
-def named(found: Metrics, start: str) -> Metrics:
-    """Return the metrics whose names start so, without it."""
-    return {k.removeprefix(start): value for k, value in found.items() if k.startswith(start)}
+    ]
+    return table_lines(["", *columns.values(), "n"], rows)
 
 
 def mean_of(runs: Sequence[Metrics], name: str, digits: int = 2) -> str:

@@ -18,19 +18,12 @@ import numpy as np
 
 from experiments.experiment import Experiment
 from experiments.page_text import table_lines
-from experiments.programs.cdmpp.runs import (
-    Metrics,
-    OneNetwork,
-    Runs,
-    TableOptions,
-    judged,
-    trained,
-    tuned,
-)
+from experiments.programs.cdmpp.runs import Metrics, Runs, TableOptions, judged, trained
 from experiments.statistics import mean_cell, with_range
 from go_rl.costs.learning.splits import DataSplit, by_target
 from go_rl.costs.programs.learn.choose_programs import program_features, select_tasks
 from go_rl.costs.programs.learn.examples import ProgramExamples
+from go_rl.costs.programs.learn.predictor import ProgramPredictor
 
 TARGET = "x86-64-v4"
 
@@ -75,7 +68,7 @@ class _Setting:
     seed: int
 
     @cached_property
-    def _start(self) -> OneNetwork:
+    def _start(self) -> ProgramPredictor:
         return trained(self._learned_from(), self.runs.run_config(self.seed))
 
     def untuned(self) -> Metrics:
@@ -86,7 +79,7 @@ class _Setting:
         """Metrics after fine-tuning with inputs of the new target alone."""
         split = self._split()
         train, others = self._learned_from(), self.runs.examples.inputs.take(split.adapt)
-        return self._judged(tuned(self._start, train, others))
+        return self._judged(self._start.fine_tuned(train, others))
 
     def tuned_on(self, count: int, draw: int | None) -> Metrics:
         """Metrics after fine-tuning with programs of ``count`` tasks on the new target, chosen by
@@ -102,7 +95,7 @@ class _Setting:
         measured = split.adapt[np.isin(adapt.task, chosen)]
         repeated = np.tile(measured, max(len(split.train) // len(measured), 1))
         both = self.runs.examples.take(np.concatenate([split.train, repeated]))
-        return self._judged(tuned(self._start, both))
+        return self._judged(self._start.fine_tuned(both))
 
     def _learned_from(self) -> ProgramExamples:
         return self.runs.examples.take(self._split().train)
@@ -112,8 +105,8 @@ class _Setting:
         number = [each.codegen for each in inputs.targets].index(TARGET)
         return by_target(inputs.task, inputs.target, number, self.seed)
 
-    def _judged(self, network: OneNetwork) -> Metrics:
-        seconds = network.seconds(self.runs.examples.inputs)
+    def _judged(self, network: ProgramPredictor) -> Metrics:
+        seconds = network.predict(self.runs.examples.inputs)
         return judged(seconds, self.runs.examples, self._split().held_out)
 
 

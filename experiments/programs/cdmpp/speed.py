@@ -28,7 +28,7 @@ from experiments.programs.cdmpp.runs import (
     trained,
 )
 from experiments.programs.rivals.boosted_programs import TREE_RIVALS, XGBOOST, tree_rival
-from experiments.programs.rivals.recursive_lstm import RecursiveLstm, RecursiveSizes
+from experiments.programs.rivals.recursive_lstm import RecursiveLstm, RecursiveNetwork
 from go_rl.api.predict import predict
 from go_rl.costs.programs.learn.code_inputs import summed_program_features
 from go_rl.costs.programs.learn.network import SMALL
@@ -154,9 +154,9 @@ def _of_network(runs: Runs, name: str, options: CdmppSpeed) -> Metrics:
     learned, taken = timed(lambda: trained(runs.examples, config), time.process_time)
     inputs = runs.examples.inputs.take(_some(runs))
     return {
-        "parameters": float(parameter_count(learned.network.params)),
+        "parameters": float(parameter_count(learned.networks[0].params)),
         "samples": updates * config.batch / taken,
-        **_least(lambda: learned.seconds(inputs), repeats),
+        **_least(lambda: learned.predict(inputs), repeats),
     }  # fmt: skip
 
 
@@ -185,18 +185,18 @@ def _against_lstm(runs: Runs, options: CdmppSpeed) -> Metrics:
     """Programs a second of a processor while training, the best of three in turn."""
     config = replace(runs.run_config(0), updates=options.updates)
     lstm = replace(RecursiveLstm.run_defaults, updates=options.updates)
-    sizes = RecursiveSizes((LSTM_UNITS,), LSTM_UNITS, (LSTM_UNITS, LSTM_UNITS))
+    large = RecursiveNetwork((LSTM_UNITS,), LSTM_UNITS, (LSTM_UNITS, LSTM_UNITS))
     found: Metrics = {"cdmpp": 0.0, "lstm": 0.0}
     for repeat in range(4):
-        network, taken = timed(lambda: trained(runs.examples, config).network, time.process_time)
+        learned, taken = timed(lambda: trained(runs.examples, config), time.process_time)
         rival, other = timed(
-            lambda: RecursiveLstm.fit(runs.examples, lstm, sizes), time.process_time
+            lambda: RecursiveLstm.fit(runs.examples, lstm, large), time.process_time
         )
         if repeat:  # the first one compiles
             found["cdmpp"] = max(found["cdmpp"], options.updates * config.batch / taken)
             found["lstm"] = max(found["lstm"], rival.drawn / other)
             found["lstm_batch"] = rival.drawn / options.updates
-        found["cdmpp_parameters"] = float(parameter_count(network.params))
+        found["cdmpp_parameters"] = float(parameter_count(learned.networks[0].params))
         found["lstm_parameters"] = float(parameter_count(rival.params))
     return found
 

@@ -6,10 +6,10 @@ and what its network reads of them; drawing, losses and batch sizes are written 
 
 from __future__ import annotations
 
-from abc import abstractmethod
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple, TypeVar
+from typing import Any, ClassVar, Literal, NamedTuple, TypeVar
 
 import flax.linen as nn
 import jax
@@ -17,9 +17,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Float64
 
-from go_rl.core.errors import nearest
 from go_rl.costs.learning.training import (
-    MemberReport,
     OptimizerName,
     Params,
     ScheduleName,
@@ -29,16 +27,10 @@ from go_rl.costs.learning.training import (
 )
 from go_rl.costs.programs.learn.examples import ProgramExamples, ProgramInputs
 from go_rl.costs.programs.learn.label_transform import LabelTransform
-from go_rl.costs.programs.learn.transfer.saved_network import (
-    SIZES,
-    BatchedPrograms,
-    SavedNetwork,
-    outputs,
-)
+from go_rl.costs.programs.learn.transfer.saved_network import SIZES, BatchedPrograms, outputs
 
 LARGEST_ERROR = 3.0
 """Of logarithms, in a percentage loss: beyond it the slope is 0."""
-LOSSES = ("mse", "mape")
 
 
 @dataclass(frozen=True)
@@ -49,8 +41,8 @@ class RivalRun(TrainRun):
     learning_rate: float = 1e-3
     batch: int = 128
     """Most programs of an update, one of `SIZES`; a small group has fewer."""
-    loss: str = "mse"
-    """One of `LOSSES`: ``mse`` of logarithms; ``mape``: mean percentage error of seconds."""
+    loss: Literal["mse", "mape"] = "mse"
+    """``mse`` of logarithms; ``mape``: mean percentage error of seconds."""
     optimizer: OptimizerName = "adamw"
     schedule: ScheduleName = "cosine"
 
@@ -60,10 +52,7 @@ class RivalRun(TrainRun):
         return "training of a rival"
 
     def check(self) -> None:
-        if self.batch not in SIZES:
-            self.refuse(f"batch must be one of {', '.join(map(str, SIZES))}, not {self.batch}")
-        if self.loss not in LOSSES:
-            self.refuse(f"no loss {self.loss!r}{nearest(self.loss, LOSSES)}")
+        """Accept all: runs are written in this folder."""
 
     @property
     def rule(self) -> UpdateRule:
@@ -89,7 +78,7 @@ class LogLoss:
 
     network: nn.Module
     kind: str
-    """One of `LOSSES`."""
+    """``mse`` or ``mape``, see `RivalRun`."""
 
     def __call__(self, params: Params, batch: LabelledBatch) -> Float[Array, ""]:
         """Return the loss of a batch."""
@@ -134,18 +123,30 @@ Learned = TypeVar("Learned", bound="NetworkRival")
 
 
 @dataclass(frozen=True, eq=False)
-class NetworkRival(SavedNetwork):
+class NetworkRival(ABC):
     """Abstract: its network's output is [B] standardised logarithms of seconds."""
 
+    network: nn.Module
+    params: Params
+    scale: Mapping[str, np.ndarray]
+    """Means and deviations of inputs."""
+    labels: LabelTransform
+    """Transform of outputs into seconds."""
+    drawn: int
+    """Programs that updates read."""
+
+    what: ClassVar[str]
+    network_type: ClassVar[type[nn.Module]]
     run_defaults: ClassVar[RivalRun]
-    run_type = RivalRun
-    unit = "seconds"
 
     @classmethod
     @abstractmethod
-    def batched(
-        cls, inputs: ProgramInputs, scale: Mapping[str, np.ndarray], sizes: Any
-    ) -> BatchedPrograms:
+    def scale_of(cls, inputs: ProgramInputs) -> dict[str, np.ndarray]:
+        """Return what standardises inputs like these."""
+
+    @classmethod
+    @abstractmethod
+    def batched(cls, inputs: ProgramInputs, scale: Mapping[str, np.ndarray]) -> BatchedPrograms:
         """Return what the network reads.
 
         Raises:
@@ -156,36 +157,35 @@ class NetworkRival(SavedNetwork):
     def fit(
         cls: type[Learned],
         examples: ProgramExamples,
-        run: RivalRun | None = None,
-        sizes: Any = None,
-        report: MemberReport | None = None,
+        run: RivalRun,
+        network: nn.Module | None = None,
     ) -> Learned:
         """Return a network that learned from examples.
 
         Args:
             examples: with times.
             run: of training.
-            sizes: of the network.
-            report: receives every hundredth update, and its loss.
+            network: of other sizes than the usual ones.
 
         Raises:
             TrainingError: the programs lack what it reads, or the loss became NaN.
         """
-        run, sizes = run or cls.run_defaults, sizes or cls.sizes_type()
-        scale = cls.scale_of(examples.inputs)
-        programs = cls.batched(examples.inputs, scale, sizes)
+        scale, network = cls.scale_of(examples.inputs), network or cls.network_type()
+        programs = cls.batched(examples.inputs, scale)
         transform = LabelTransform.fit("log", examples.seconds)
         labels = (transform.labels(examples.seconds) - transform.mean) / transform.deviation
-        source = GroupedSource(programs, labels, transform.deviation, run, cls.module(sizes))
-        params = jax.jit(cls.initial, static_argnums=0)(sizes, jax.random.key(run.seed))
+        source = GroupedSource(programs, labels, transform.deviation, run, network)
+        first = programs.batch(0, programs.groups[0][:1])
+        params = jax.jit(network.init)(jax.random.key(run.seed), first)
         rng = np.random.default_rng(run.seed)
-        params = train(params, source, run, rng, report, run.rule)
-        return cls(sizes, params, scale, run, transform.to_json(), source.drawn)
+        params = train(params, source, run, rng, None, run.rule)
+        return cls(network, params, scale, transform, source.drawn)
 
     def predict(self, inputs: ProgramInputs) -> Float64[np.ndarray, "P"]:
+        """Return [P] seconds of programs."""
         if not inputs.num_programs:
             return np.zeros(0)
-        programs = self.batched(inputs, self.scale, self.sizes)
-        transform = LabelTransform.from_json(self.labels)
-        out = outputs(self.module(self.sizes), self.params, programs, inputs.num_programs)
-        return transform.seconds(transform.mean + transform.deviation * out.astype(np.float64))
+        programs = self.batched(inputs, self.scale)
+        out = outputs(self.network, self.params, programs, inputs.num_programs)
+        labels = self.labels.mean + self.labels.deviation * out.astype(np.float64)
+        return self.labels.seconds(labels)

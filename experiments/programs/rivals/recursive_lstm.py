@@ -24,7 +24,7 @@ from experiments.programs.rivals.network_rival import NetworkRival, RivalRun
 from go_rl.core import TrainingError
 from go_rl.core.files.strict_json import parse_json
 from go_rl.costs.programs.features import LEAF_NUMBERS
-from go_rl.costs.programs.learn.examples import TARGET_FEATURES, ProgramInputs
+from go_rl.costs.programs.learn.examples import ProgramInputs
 from go_rl.costs.programs.learn.network import Layers
 from go_rl.costs.programs.learn.prepared import LEAF_SIZES, InputScale, filled_size, prepare
 
@@ -100,21 +100,6 @@ def _shape(document: Any) -> Shape:
     )
 
 
-@dataclass(frozen=True)
-class RecursiveSizes:
-    """Of a `RecursiveLstm`."""
-
-    leaf_layers: tuple[int, ...] = (128,)
-    """Hidden units of the layers that embed a statement."""
-    units: int = 64
-    """Of embeddings and of both LSTMs."""
-    decoder_layers: tuple[int, ...] = (96, 96)
-
-    def __post_init__(self) -> None:
-        if min(self.units, *self.leaf_layers, *self.decoder_layers) < 1:
-            raise TrainingError("recursive LSTM: sizes must be >= 1")
-
-
 class TreeBatch(NamedTuple):
     """``B`` programs of one tree."""
 
@@ -131,13 +116,17 @@ class TreeBatch(NamedTuple):
 class RecursiveNetwork(nn.Module):
     """See above."""
 
-    sizes: RecursiveSizes
+    leaf_layers: tuple[int, ...] = (128,)
+    """Hidden units of the layers that embed a statement."""
+    units: int = 64
+    """Of embeddings and of both LSTMs."""
+    decoder_layers: tuple[int, ...] = (96, 96)
 
     @nn.compact
     def __call__(self, batch: TreeBatch) -> Float[Array, "B"]:
         """Return [B] standardised labels."""
-        units = self.sizes.units
-        leaves = nn.gelu(Layers((*self.sizes.leaf_layers, units), name="leaf")(batch.leaves))
+        units = self.units
+        leaves = nn.gelu(Layers((*self.leaf_layers, units), name="leaf")(batch.leaves))
         # Matrices are declared here: the walk is a scan over plain functions.
         weights = {
             name: (
@@ -150,7 +139,7 @@ class RecursiveNetwork(nn.Module):
         state = {"statements": (empty, empty), "loops": (empty, empty)}
         outside = _walk(weights, state, jnp.swapaxes(leaves, 0, 1), batch.events)
         joined = jnp.concatenate([outside, batch.devices], axis=-1)
-        return Layers((*self.sizes.decoder_layers, 1), name="decoder")(joined)[:, 0]
+        return Layers((*self.decoder_layers, 1), name="decoder")(joined)[:, 0]
 
 
 State = dict[str, tuple[Any, Any]]
@@ -230,22 +219,15 @@ class RecursiveLstm(NetworkRival):
     """See above."""
 
     what = "a recursive LSTM"
-    format = "go_rl-programs-recursive-lstm"
-    sizes_type = RecursiveSizes
+    network_type = RecursiveNetwork
     run_defaults = RivalRun(loss="mape", schedule="cyclic")
-
-    @classmethod
-    def module(cls, sizes: RecursiveSizes) -> nn.Module:
-        return RecursiveNetwork(sizes)
 
     @classmethod
     def scale_of(cls, inputs: ProgramInputs) -> dict[str, np.ndarray]:
         return InputScale.fit(inputs).arrays()
 
     @classmethod
-    def batched(
-        cls, inputs: ProgramInputs, scale: Mapping[str, np.ndarray], sizes: Any
-    ) -> TreePrograms:
+    def batched(cls, inputs: ProgramInputs, scale: Mapping[str, np.ndarray]) -> TreePrograms:
         trees, shape = nest_trees(inputs, cls.what)
         number = {each: i for i, each in enumerate(trees)}
         owner = np.array([number[each] for each in shape])
@@ -263,15 +245,6 @@ class RecursiveLstm(NetworkRival):
             ),
             devices=np.concatenate([ready.devices, ready.known], axis=1)[inputs.target],
         )  # fmt: skip
-
-    @classmethod
-    def empty_batch(cls, sizes: Any) -> Any:
-        return TreeBatch(
-            jnp.zeros((1, LEAF_SIZES[0], LEAF_NUMBERS), jnp.float32),
-            jnp.zeros((EVENT_SIZES[0], 3), jnp.int32),
-            jnp.zeros(LEVEL_SIZES[0], jnp.float32),
-            jnp.zeros((1, 2 * len(TARGET_FEATURES)), jnp.float32),
-        )
 
 
 def _rows(inputs: ProgramInputs, tree: NestTree, program: int) -> Int64[np.ndarray, "L"]:

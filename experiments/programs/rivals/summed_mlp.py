@@ -4,42 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import flax.linen as nn
-import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Float32, Int64
 
 from experiments.programs.rivals.network_rival import NetworkRival, RivalRun
-from go_rl.core import TrainingError
-from go_rl.costs.programs.learn.code_inputs import SUMMED_NAMES, summed_program_features
+from go_rl.costs.programs.learn.code_inputs import summed_program_features
 from go_rl.costs.programs.learn.examples import ProgramInputs
 from go_rl.costs.programs.learn.network import Layers
 from go_rl.costs.programs.learn.prepared import column_scale, masked_rows
 
 
-@dataclass(frozen=True)
-class MlpSizes:
-    """Of a `SummedMlp`."""
+class MlpNetwork(nn.Module):
+    """Dense layers; reads [B, 2 F] standardised features and which of them are known."""
 
     layers: tuple[int, ...] = (256, 256, 256)
     """Hidden units."""
 
-    def __post_init__(self) -> None:
-        if not self.layers or min(self.layers) < 1:
-            raise TrainingError("MLP: every layer must have >= 1 units, and there must be one")
-
-
-class MlpNetwork(nn.Module):
-    """Dense layers; reads [B, 2 F] standardised features and which of them are known."""
-
-    sizes: MlpSizes
-
     @nn.compact
     def __call__(self, batch: Float[Array, "B N"]) -> Float[Array, "B"]:
         """Return [B] standardised labels."""
-        return Layers((*self.sizes.layers, 1), name="layers")(batch)[:, 0]
+        return Layers((*self.layers, 1), name="layers")(batch)[:, 0]
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,24 +47,13 @@ class SummedMlp(NetworkRival):
     """See above."""
 
     what = "an MLP of summed features"
-    format = "go_rl-programs-mlp"
-    sizes_type = MlpSizes
+    network_type = MlpNetwork
     run_defaults = RivalRun(updates=4000)
-
-    @classmethod
-    def module(cls, sizes: MlpSizes) -> nn.Module:
-        return MlpNetwork(sizes)
 
     @classmethod
     def scale_of(cls, inputs: ProgramInputs) -> dict[str, np.ndarray]:
         return column_scale(summed_program_features(inputs))
 
     @classmethod
-    def batched(
-        cls, inputs: ProgramInputs, scale: Mapping[str, np.ndarray], sizes: Any
-    ) -> FeatureRows:
+    def batched(cls, inputs: ProgramInputs, scale: Mapping[str, np.ndarray]) -> FeatureRows:
         return FeatureRows(masked_rows(summed_program_features(inputs), scale))
-
-    @classmethod
-    def empty_batch(cls, sizes: Any) -> Any:
-        return jnp.zeros((1, 2 * len(SUMMED_NAMES)), jnp.float32)

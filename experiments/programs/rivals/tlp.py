@@ -29,7 +29,7 @@ from jaxtyping import Array, Float, Float32, Int64
 
 from experiments.programs.rivals.network_rival import NetworkRival, RivalRun
 from go_rl.core import TrainingError
-from go_rl.costs.programs.learn.examples import TARGET_FEATURES, ProgramInputs
+from go_rl.costs.programs.learn.examples import ProgramInputs
 from go_rl.costs.programs.learn.network import Layers
 from go_rl.costs.programs.learn.prepared import column_scale, masked_rows
 
@@ -90,25 +90,6 @@ def _primitive(name: str, arguments: str) -> list[float]:
     return row
 
 
-@dataclass(frozen=True)
-class TlpSizes:
-    """Of a `TlpPrograms`."""
-
-    units: int = 64
-    heads: int = 4
-    layers: int = 1
-    """Of self-attention."""
-    decoder_layers: tuple[int, ...] = (128, 128)
-
-    def __post_init__(self) -> None:
-        if min(self.units, self.heads, self.layers, *self.decoder_layers) < 1:
-            raise TrainingError("TLP: sizes must be >= 1")
-        if self.units % self.heads:
-            raise TrainingError(
-                f"TLP: units ({self.units}) must be a multiple of heads ({self.heads})"
-            )
-
-
 class ScheduleBatch(NamedTuple):
     """``B`` schedules of at most ``T`` primitives."""
 
@@ -123,23 +104,26 @@ class ScheduleBatch(NamedTuple):
 class TlpNetwork(nn.Module):
     """See above."""
 
-    sizes: TlpSizes
+    units: int = 64
+    heads: int = 4
+    layers: int = 1
+    """Of self-attention."""
+    decoder_layers: tuple[int, ...] = (128, 128)
 
     @nn.compact
     def __call__(self, batch: ScheduleBatch) -> Float[Array, "B"]:
         """Return [B] standardised labels."""
-        sizes = self.sizes
-        place = self.param("place", nn.initializers.normal(0.02), (PRIMITIVES, sizes.units))
-        x = nn.Dense(sizes.units, name="input")(batch.rows) + place[: batch.rows.shape[1]]
+        place = self.param("place", nn.initializers.normal(0.02), (PRIMITIVES, self.units))
+        x = nn.Dense(self.units, name="input")(batch.rows) + place[: batch.rows.shape[1]]
         mask = batch.real[:, None, None, :] > 0
-        for i in range(sizes.layers):
+        for i in range(self.layers):
             seen = nn.LayerNorm(name=f"before_{i}")(x)
-            attention = nn.MultiHeadDotProductAttention(sizes.heads, name=f"attention_{i}")
+            attention = nn.MultiHeadDotProductAttention(self.heads, name=f"attention_{i}")
             x = x + attention(seen, seen, mask=mask)
-            x = x + nn.gelu(nn.Dense(sizes.units, name=f"layer_{i}")(x))
+            x = x + nn.gelu(nn.Dense(self.units, name=f"layer_{i}")(x))
         total = (x * batch.real[..., None]).sum(axis=1)
         joined = jnp.concatenate([nn.LayerNorm(name="summed")(total), batch.devices], axis=-1)
-        return Layers((*sizes.decoder_layers, 1), name="decoder")(joined)[:, 0]
+        return Layers((*self.decoder_layers, 1), name="decoder")(joined)[:, 0]
 
 
 @dataclass(frozen=True, eq=False)
@@ -168,22 +152,15 @@ class TlpPrograms(NetworkRival):
     """See above."""
 
     what = "TLP"
-    format = "go_rl-programs-tlp"
-    sizes_type = TlpSizes
+    network_type = TlpNetwork
     run_defaults = RivalRun()
-
-    @classmethod
-    def module(cls, sizes: TlpSizes) -> nn.Module:
-        return TlpNetwork(sizes)
 
     @classmethod
     def scale_of(cls, inputs: ProgramInputs) -> dict[str, np.ndarray]:
         return column_scale(inputs.device_features.astype(np.float32))
 
     @classmethod
-    def batched(
-        cls, inputs: ProgramInputs, scale: Mapping[str, np.ndarray], sizes: Any
-    ) -> SchedulePrograms:
+    def batched(cls, inputs: ProgramInputs, scale: Mapping[str, np.ndarray]) -> SchedulePrograms:
         if not inputs.traces:
             raise TrainingError(
                 f"{cls.what} reads schedule primitives, and of these programs only features are "
@@ -201,11 +178,3 @@ class TlpPrograms(NetworkRival):
             lengths=tuple(lengths), schedules=schedules, schedule=place,
             devices=masked_rows(inputs.device_features.astype(np.float32), scale),
         )  # fmt: skip
-
-    @classmethod
-    def empty_batch(cls, sizes: Any) -> Any:
-        return ScheduleBatch(
-            jnp.zeros((1, LENGTHS[0], ROW), jnp.float32),
-            jnp.ones((1, LENGTHS[0]), jnp.float32),
-            jnp.zeros((1, 2 * len(TARGET_FEATURES)), jnp.float32),
-        )

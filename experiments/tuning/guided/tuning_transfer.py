@@ -8,7 +8,7 @@ data set that ships without any operator of these networks.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Annotated
@@ -74,14 +74,11 @@ class TuningTransfer(Experiment):
         recorded = [recorded_programs(self.folder, name) for name in self.networks]
         held = without_all(read_examples("programs-1"), recorded)
         tuners = [trained(held, self, seed) for seed in range(self.tuners)]
-        rows: list[Row] = []
-        for each in recorded:
-            pools = [tuned_pools(each, tuner) for tuner in tuners]
-            rows += rows_of(pools, self)
-            print(f"{pools[0].network}: done", flush=True)
-        text = page(rows, recorded, self, len(held.seconds))
-        self.write_page(text)
-        self.write_rows(rows)
+        rows = self.write_rows(
+            row for each in recorded
+            for row in rows_of([tuned_pools(each, tuner) for tuner in tuners], self)
+        )  # fmt: skip
+        self.write_page(page(rows, recorded, self, len(held.seconds)))
 
 
 @dataclass(frozen=True)
@@ -127,10 +124,9 @@ def trained(examples: ProgramExamples, options: TuningTransfer, seed: int) -> Tr
     return TransferTuner.load(path)
 
 
-def rows_of(pools: Sequence[TunedPools], options: TuningTransfer) -> list[Row]:
-    """Return the rows of one network, given as each of several tuners sees it."""
+def rows_of(pools: Sequence[TunedPools], options: TuningTransfer) -> Iterator[Row]:
+    """Yield the rows of one network, given as each of several tuners sees it."""
     plans = itertools.product(options.shares, options.tried, options.measured)
-    found = []
     for arm, plan in itertools.product(ARMS, itertools.starmap(TransferPlan, plans)):
         drawn = [pools[seed % len(pools)] for seed in range(options.seeds)]
         learned = pools if arm in (ATTENTION, OWN) else drawn
@@ -139,11 +135,18 @@ def rows_of(pools: Sequence[TunedPools], options: TuningTransfer) -> list[Row]:
             for seed, each in enumerate(learned)
         ]
         mean, half = band(np.array([[cell.latency, cell.time] for cell in cells]))
-        found.append(Row(
-            pools[0].network, arm, plan.share, plan.tried, plan.measured, cells[0].tuned,
-            len(pools[0].seconds), float(mean[0]), float(half[0]), float(mean[1]),
-        ))  # fmt: skip
-    return found
+        yield Row(
+            pools[0].network,
+            arm,
+            plan.share,
+            plan.tried,
+            plan.measured,
+            cells[0].tuned,
+            len(pools[0].seconds),
+            float(mean[0]),
+            float(half[0]),
+            float(mean[1]),
+        )
 
 
 def page(

@@ -130,10 +130,10 @@ QUICK = frozenset(("mlp-training", "lenet-training", "dcgan", "gru", "neural-ode
 
 def _cases():
     for model in MODELS:
-        slow = () if model.name in QUICK else (pytest.mark.slow,)
-        yield pytest.param(model, JaxOptions(), id=model.name, marks=slow)
-        if model.name in ("gru", "neural-ode"):
-            yield pytest.param(model, JaxOptions(unroll_limit=0), id=f"{model.name}, folded")
+        slow = () if model in QUICK else (pytest.mark.slow,)
+        yield pytest.param(model, JaxOptions(), id=model, marks=slow)
+        if model in ("gru", "neural-ode"):
+            yield pytest.param(model, JaxOptions(unroll_limit=0), id=f"{model}, folded")
 
 
 @pytest.mark.parametrize(("model", "options"), [*_cases()])
