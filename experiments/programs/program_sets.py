@@ -1,9 +1,9 @@
-"""`programs-3`: how far each processor is, and a folder of records as its shard.
+"""`programs-3`, `programs-4`: how far each processor is, and a folder of records as its shard.
 
-Run: ``python -m experiments programs.programs_3`` says what ships and writes the page; with
-``--folder DIR``, the folder of ``go-rl measure programs DIR --data-set programs-3``, it first makes
-the shard of the processor measured there (records beside a disturbance left out) and tells of
-programs that were measured twice.
+Run: ``python -m experiments programs.program_sets [--data-set programs-4]`` says what ships and
+writes the page; with ``--folder DIR``, the folder of ``go-rl measure programs DIR --data-set
+programs-4``, it first makes the shard of the processor measured there (records beside a disturbance
+left out) and tells of programs that were measured twice.
 """
 
 from __future__ import annotations
@@ -26,7 +26,6 @@ from go_rl.costs.programs.measure.program_sets import ProgramSet, program_set
 from go_rl.costs.timing.collector import SLOWED
 from go_rl.runtime.records import RECORDS, RecordStore
 
-NAME = "programs-3"
 MOST_SLOWED = 1.3
 """Records beside fixed work that took longer than so many times are left out."""
 MOST_AWAY = 0.2
@@ -40,19 +39,24 @@ class Programs3(Experiment):
     folder: Path | None = None
     """Folder of records; none: nothing is added."""
 
+    @property
+    def stem(self) -> Path:
+        """Path of the page without its ending."""
+        return self.out / self.data_set.replace("-", "_")
+
     def run(self) -> None:
         """Add the shard of a folder; write the page."""
         assert KIND.shipped is not None
-        path = KIND.shipped / f"{NAME}.npz"
+        path = KIND.shipped / f"{self.data_set}.npz"
         if self.folder is not None:
-            data = gather_programs(self.folder, NAME, MOST_SLOWED, MOST_AWAY)
+            data = gather_programs(self.folder, self.data_set, MOST_SLOWED, MOST_AWAY)
             told = {**data.provenance, "again": measured_again(self.folder)}
             add_shard(path, replace(data, provenance=told))
         try:
             data = load_programs(path)
         except ReadError as error:
             raise SystemExit(f"{error}: nothing ships yet; give a --folder") from error
-        lines = list(_page(data, path, program_set(NAME)))
+        lines = list(_page(data, path, program_set(self.data_set)))
         print("\n".join(lines))
         self.write_page(lines)
 
@@ -82,7 +86,7 @@ def _page(data: ProgramData, path: Path, asked: ProgramSet) -> Iterator[str]:
     """Yield the lines of the page."""
     heavy, others = asked.tasks()
     size = sum(each.stat().st_size for each in (path, *shard_paths(path).values()))
-    yield f"# {NAME}: tensor programs on several processors"
+    yield f"# {data.name}: tensor programs on several processors"
     yield ""
     yield (
         f"{len(data.seconds):,} measurements of {len(data.nests):,} distinct loop nests of "
