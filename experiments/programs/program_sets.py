@@ -33,9 +33,11 @@ MOST_AWAY = 0.2
 
 
 @dataclass(frozen=True)
-class Programs3(Experiment):
+class ProgramSets(Experiment):
     """Options of the script."""
 
+    data_set: str = "programs-3"
+    """Data set that is measured on several processors."""
     folder: Path | None = None
     """Folder of records; none: nothing is added."""
 
