@@ -39,8 +39,14 @@ TREE_NAMES = (
 MACHINE_TREE_NAMES = (
     *TREE_NAMES, *MACHINE_NAMES, *(f"all_{name}_cycles" for name in BOUNDS),
     "slowest_cycles", "summed_cycles", "machine_over_rules", "caches_over_machine",
+    "throughput_cycles",
 )  # fmt: skip
 """Names of the columns of `machine_tree_features`."""
+THROUGHPUT = tuple(
+    MACHINE_NAMES.index(f"machine_{name}_cycles")
+    for name in ("issue", "arithmetic", "reads", "writes", "reorders", "divisions")
+)
+"""Bounds that hold whatever waits for what: the code cannot take fewer cycles than the largest."""
 CACHE_BOUNDS = slice(len(BOUNDS) - len(CACHES), len(BOUNDS))
 """Those of `BOUNDS` that are what the caches move."""
 
@@ -128,6 +134,7 @@ def machine_tree_features(inputs: ProgramInputs) -> Float32[np.ndarray, "P F"]:
     more = np.column_stack([
         rules, np.maximum(machine, caches.max(axis=1, initial=0.0)), machine + caches.sum(axis=1),
         machine / (1 + rules[:, 0]), caches.sum(axis=1) / (1 + machine),
+        np.exp2(rows[:, THROUGHPUT].astype(np.float64)).max(axis=1, initial=1.0) - 1,
     ])  # fmt: skip
     return np.concatenate([features, rows, np.log2(1 + more)], axis=1).astype(np.float32)
 

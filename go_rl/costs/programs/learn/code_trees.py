@@ -37,7 +37,7 @@ from go_rl.costs.trees.boosted import BoostedConfig, BoostedTrees, SummedKernels
 from go_rl.runtime.saved_model import SavedKind
 
 CONFIG = BoostedConfig(trees=600, learning_rate=0.05, column_share=0.2)
-LINEAR = BoostedConfig(trees=2000, learning_rate=0.04, column_share=0.3, ridge=1.0)
+LINEAR = BoostedConfig(trees=1200, learning_rate=0.06, column_share=0.3, ridge=100.0)
 MORE = replace(CONFIG, trees=60)
 """Trees that fine-tuning adds."""
 COARSE = 5
@@ -307,7 +307,7 @@ class MachineTrees(ProgramTrees):
     features = staticmethod(machine_tree_features)
     format = "go_rl-programs-machine-trees"
     names = MACHINE_TREE_NAMES
-    bound = "summed_cycles"
+    bound = "throughput_cycles"
 
 
 TREE_KINDS: Mapping[str, type[ProgramTrees]] = {
