@@ -27,8 +27,10 @@ if TYPE_CHECKING:
 
 SOURCE = "programs-1"
 """Data set which networks learn again."""
-STARTS_WITH = "programs-3"
-"""Data set among whose tasks is chosen, and weights that ship: trees that learned it."""
+STARTS_WITH = "programs-4"
+"""Weights that ship: trees that learned all data sets."""
+CHOOSES_FROM = ("programs-3", "programs-4")
+"""Data sets among whose tasks is chosen."""
 JUDGED = 4
 """One timed task in this many is held out, to measure errors."""
 LEAST_TASKS = 8
@@ -117,7 +119,7 @@ def calibrate_programs(
     records = records_beside(path)
     with locked(path, file=True):
         start = predictor_of_seconds(config.weights)
-        chosen = chosen_tasks(read_examples(STARTS_WITH), config)
+        chosen = chosen_tasks(read_examples(CHOOSES_FROM), config)
         measured = _measured(chosen, records, config, level_of(""), report)
         report(len(chosen), len(chosen), "learning from what was timed")
         tuned, errors = tuned_weights(start, measured, config.seed)

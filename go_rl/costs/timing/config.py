@@ -184,7 +184,8 @@ class ProgramsConfig:
     """Which programs are measured, and how."""
 
     data_set: str = ""
-    """Name of a data set that says networks, tasks, candidates, level and seeds: programs-3."""
+    """Name of a data set that says networks, tasks, candidates, level and seeds: programs-3,
+    or programs-4 (operators with epilogues)."""
     networks: tuple[str, ...] = NETWORKS
     """Graphs of the zoo, with spaces between."""
     candidates: int = 32
