@@ -200,7 +200,7 @@ class ProgramsConfig:
     measures. Another one builds meanwhile, but reads memory and shares a cache."""
     most_seconds: float = 1.0
     """Seconds that one run of a program may take; a slower one is not timed, and its record says
-    so."""
+    so: a larger limit tries it again."""
     target: str = field(default_factory=own_target)
     """Name of this machine, with one core, in the records; by default its processor's."""
     core: int | None = None

@@ -5,6 +5,7 @@ Needs TVM, an optional extra: ``pip install 'go_rl[tvm]'``.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from math import ceil, inf
 from typing import Any
@@ -21,6 +22,8 @@ TVM = ("apache-tvm", "apache-tvm-ffi")
 """Packages whose releases must match: their binary interface changes."""
 SAMPLE_SECONDS = 2e-4
 """A sample is the mean of so many runs that it takes about this long."""
+TOO_SLOW = "a run took more than {:g} s"
+"""Reason why a program has no time."""
 
 
 def import_tvm() -> Any:
@@ -66,7 +69,13 @@ def timed_calls(
 
     first = sample_of(1)()  # behind a run of TVM's own, which does not count
     if first > most_seconds:
-        raise ExecutionError(f"a run took more than {most_seconds:g} s")
+        raise ExecutionError(TOO_SLOW.format(most_seconds))
     sample = sample_of(max(1, ceil(SAMPLE_SECONDS / max(first, 1e-9))))
     pace, own = CoreSpeed(full_pace), has_a_core()
     return lambda timing: visit(sample, timing, pace, own)
+
+
+def limit_told(reason: str) -> float:
+    """Return the seconds of a `TOO_SLOW` in a record's reason; infinity for any other reason."""
+    found = re.search(TOO_SLOW.replace("{:g}", r"(\S+)"), reason)
+    return inf if found is None else float(found[1])

@@ -11,10 +11,13 @@ from go_rl.costs.programs.features import compact_ast
 from go_rl.costs.programs.learn.examples import KeepRules
 from go_rl.costs.programs.learn.reading import read_examples
 from go_rl.costs.programs.machine_code.machine_numbers import MACHINE_NAMES
+from go_rl.costs.programs.measure.collect import slow_programs
 from go_rl.costs.programs.measure.data import gather_programs
 from go_rl.costs.programs.measure.data_file import KIND, load_programs, save_programs
 from go_rl.costs.programs.nests import nest_from_json
 from go_rl.costs.programs.workloads import TensorTask
+from go_rl.costs.timing.config import ProgramsConfig
+from go_rl.costs.timing.tvm_calls import TOO_SLOW
 from go_rl.runtime.records import Record, RecordStore, canonical_json
 
 ADD = TensorTask("elementwise", (4096,), ("add",))
@@ -36,7 +39,7 @@ def record(task: TensorTask, draw: int, seconds: float | None, loops: str, **mor
     told = (
         {"seconds": seconds, "spread": more.pop("spread", 0.01), "repeats": 9}
         if seconds
-        else {"reason": "took more than 30 s"}
+        else {"reason": more.pop("reason", "took more than 30 s")}
     )
     return Record(workload=task.workload, target="cpu-9", setting=setting, details=details, **told)
 
@@ -69,6 +72,16 @@ def test_gathers_records(folder):
     ast = data.asts.take(data.nest[[row]])
     assert np.array_equal(ast.vectors, expected.vectors)
     assert np.array_equal(ast.ordering, expected.ordering)
+
+
+@pytest.mark.parametrize(("limit", "again"), [(0.05, 0), (0.5, 1)])
+def test_what_took_too_long_is_tried_again_by_a_larger_limit(tmp_path, limit, again):
+    reason = f"WorkerFailed: ExecutionError: {TOO_SLOW.format(0.05)}"
+    slow, dead = record(ADD, 0, None, "", reason=reason), record(ADD, 1, None, "")
+    with RecordStore(tmp_path / "records.sqlite") as store:
+        store.add([slow, dead, record(MUL, 0, 1e-6, nest(64))])
+        found = [*slow_programs(store, ProgramsConfig(target="cpu-9", most_seconds=limit))]
+    assert found == [(slow.workload, slow.setting, 0)][:again]
 
 
 def test_data_set_round_trip(tmp_path, folder):
