@@ -16,6 +16,7 @@ after 500 updates and repeats the last one; ours goes on.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import product
@@ -25,7 +26,7 @@ import numpy as np
 from experiments.experiment import Experiment
 from experiments.page_text import markdown_table
 from experiments.placement.go_rows import ROWS, RowOptions, best_after, row_problem, searched
-from go_rl.core import Budget, Problem
+from go_rl.core import Budget, Problem, TrainingError
 from go_rl.core.decisions import Scored
 from go_rl.graphs.cutting.colocation import Colocation
 from go_rl.objectives.makespan.methods.hdp.config import HDPConfig
@@ -91,6 +92,8 @@ class Run:
     """Mean step time in milliseconds of the placements drawn, each tenth of the search."""
     colocate: str = "graph"
     """Operators that share a device, see `RowOptions.colocate`."""
+    diverged: bool = False
+    """Whether learning ended before its last sample, at a gradient that was not finite."""
 
 
 def _run(row: str, attempt: str, seed: int, samples: int, colocate: Colocation) -> Run:
@@ -98,16 +101,27 @@ def _run(row: str, attempt: str, seed: int, samples: int, colocate: Colocation) 
     config, priced = ATTEMPTS[attempt], list[Scored]()
     HDP(config).prepare(problem)
     method, budget = HDP(config, report=priced.append), Budget(samples=samples)
-    plan, spent = searched(lambda: method.optimize(problem, budget, seed), problem)
+    began, diverged = time.perf_counter(), False
+    try:
+        plan, spent = searched(lambda: method.optimize(problem, budget, seed), problem)
+        curve = [[p.samples, p.wall_seconds, 1e3 * p.seconds] for p in plan.curve]
+    except TrainingError as error:
+        print(error)
+        diverged, spent, curve = True, time.perf_counter() - began, []
     milliseconds = 1e3 * np.concatenate([each.seconds for each in priced])
+    if diverged:
+        best = np.minimum.accumulate(milliseconds)
+        better = np.flatnonzero(best < np.append(np.inf, best[:-1]))
+        curve = [[float(i + 1), spent * (i + 1) / len(best), float(best[i])] for i in better]
     return Run(
         row=row, attempt=attempt,
         settings=", ".join(f"{name} {getattr(config, name)}" for name in SHOWN), seed=seed,
         samples=samples, default_ms=_milliseconds(DefaultPlacement(), problem),
-        expert_ms=_milliseconds(MakespanExpert(), problem), milliseconds=1e3 * plan.value,
+        expert_ms=_milliseconds(MakespanExpert(), problem), milliseconds=curve[-1][-1],
         seconds=round(spent, 1),
-        curve=[[p.samples, p.wall_seconds, 1e3 * p.seconds] for p in plan.curve],
+        curve=curve,
         means=[float(part.mean()) for part in np.array_split(milliseconds, 10)], colocate=colocate,
+        diverged=diverged,
     )  # fmt: skip
 
 
@@ -146,7 +160,7 @@ def _table(runs: Sequence[Run], samples: int) -> str:
             cells.append(f"{best:.1f} ({best / run.expert_ms:.2f})")
         ends = (run.means[0], run.means[-1], run.seconds / 60)
         lines.append([
-            run.row, run.attempt, str(run.seed), f"{run.default_ms:.1f}", f"{run.expert_ms:.1f}",
+            run.row, run.attempt + run.diverged * ", diverged", str(run.seed), f"{run.default_ms:.1f}", f"{run.expert_ms:.1f}",
             *cells, *(f"{number:.1f}" for number in ends),
         ])  # fmt: skip
     heads = ("row", "attempt", "seed", "default", "expert", *map(str, counts), "drawn, first",
