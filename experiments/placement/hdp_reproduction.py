@@ -159,8 +159,9 @@ def _table(runs: Sequence[Run], samples: int) -> str:
             best = best_after(run.curve, count)
             cells.append(f"{best:.1f} ({best / run.expert_ms:.2f})")
         ends = (run.means[0], run.means[-1], run.seconds / 60)
+        attempt = f"{run.attempt}, diverged" if run.diverged else run.attempt
         lines.append([
-            run.row, run.attempt + run.diverged * ", diverged", str(run.seed), f"{run.default_ms:.1f}", f"{run.expert_ms:.1f}",
+            run.row, attempt, str(run.seed), f"{run.default_ms:.1f}", f"{run.expert_ms:.1f}",
             *cells, *(f"{number:.1f}" for number in ends),
         ])  # fmt: skip
     heads = ("row", "attempt", "seed", "default", "expert", *map(str, counts), "drawn, first",
