@@ -20,7 +20,7 @@ from experiments.experiment import Experiment
 from experiments.page_text import table_lines
 from experiments.statistics import with_range
 from go_rl.costs.learning.metrics import latency_metrics
-from go_rl.costs.learning.splits import HELD_OUT, DataSplit, by_model, by_task
+from go_rl.costs.learning.splits import HELD_OUT, DataSplit, by_model, by_task, within_task
 from go_rl.costs.programs.learn.code_trees import (
     CodeTrees,
     MachineTrees,
@@ -44,6 +44,9 @@ SPLITS: Mapping[str, Callable[[ProgramExamples, int], DataSplit]] = {
     "tasks held out": lambda examples, seed: by_task(examples.inputs.task, seed),
     BY_NETWORK: lambda examples, seed: by_model(
         examples.inputs.task, examples.inputs.networks, networks(examples, seed), seed
+    ),
+    "other programs of the same tasks": lambda examples, seed: within_task(
+        examples.inputs.group, seed
     ),
 }
 
