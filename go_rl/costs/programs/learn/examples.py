@@ -156,9 +156,9 @@ class KeepRules:
     """Noisy: a wider 95 % interval, half its width relative to the seconds."""
     most_away: float = 0.7
     """Noisy: others had the core for a larger share of the time."""
-    slowest: float = 100.0
-    """Too slow: more than this many times the task's fastest program on the target. No compiler
-    would run them."""
+    slowest: float = 1000.0
+    """Too slow: more than this many times the task's fastest program on the target. Loops without a
+    schedule, of which networks that nobody tuned consist, may be some hundreds of times slower."""
     least_programs: int = 2
     """Too few: tasks with fewer distinct programs on a target."""
 
