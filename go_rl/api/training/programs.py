@@ -64,7 +64,7 @@ class TrainProgramsConfig:
     most_spread: float = 1.0
     """Measurements are dropped whose 95 % interval has a half-width above this share of their
     time."""
-    slowest: float = 100.0
+    slowest: float = 1000.0
     """Programs slower than this many times their task's fastest are dropped."""
     least_programs: int = 2
     """Tasks with fewer distinct programs are dropped; 1 keeps those of one program, which seconds
