@@ -89,7 +89,7 @@ def start() -> int:
 
 def work() -> int:
     """Work off the list on the last core; an entry that fails is tried again next time."""
-    _step_back()
+    _take_last_core()
     RUNS.mkdir(parents=True, exist_ok=True)
     failed: set[str] = set()
     while run := _next(failed):
@@ -103,7 +103,7 @@ def work() -> int:
     return 0
 
 
-def _step_back() -> None:
+def _take_last_core() -> None:
     """Take the last core: whoever shares the machine has the others."""
     if hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})

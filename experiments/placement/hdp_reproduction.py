@@ -107,12 +107,9 @@ def _run(row: str, attempt: str, seed: int, samples: int, colocate: Colocation) 
         curve = [[p.samples, p.wall_seconds, 1e3 * p.seconds] for p in plan.curve]
     except TrainingError as error:
         print(error)
-        diverged, spent, curve = True, time.perf_counter() - began, []
+        diverged, spent = True, time.perf_counter() - began
+        curve = _improvements(priced, spent)
     milliseconds = 1e3 * np.concatenate([each.seconds for each in priced])
-    if diverged:
-        best = np.minimum.accumulate(milliseconds)
-        better = np.flatnonzero(best < np.append(np.inf, best[:-1]))
-        curve = [[float(i + 1), spent * (i + 1) / len(best), float(best[i])] for i in better]
     return Run(
         row=row, attempt=attempt,
         settings=", ".join(f"{name} {getattr(config, name)}" for name in SHOWN), seed=seed,
@@ -123,6 +120,13 @@ def _run(row: str, attempt: str, seed: int, samples: int, colocate: Colocation) 
         means=[float(part.mean()) for part in np.array_split(milliseconds, 10)], colocate=colocate,
         diverged=diverged,
     )  # fmt: skip
+
+
+def _improvements(priced: Sequence[Scored], spent: float) -> list[list[float]]:
+    """`Run.curve` of what was priced in so many seconds, as if evenly in time."""
+    best = np.minimum.accumulate(1e3 * np.concatenate([each.seconds for each in priced]))
+    better = np.flatnonzero(best < np.append(np.inf, best[:-1]))
+    return [[float(i + 1), spent * (i + 1) / len(best), float(best[i])] for i in better]
 
 
 def _milliseconds(method: DefaultPlacement | MakespanExpert, problem: Problem) -> float:
@@ -166,4 +170,15 @@ def _table(runs: Sequence[Run], samples: int) -> str:
         ])  # fmt: skip
     heads = ("row", "attempt", "seed", "default", "expert", *map(str, counts), "drawn, first",
              "last", "minutes")  # fmt: skip
-    return markdown_table(heads, lines, ("attempt",))
+    return markdown_table(heads, lines, ("attempt",)) + _means(runs)
+
+
+def _means(runs: Sequence[Run]) -> str:
+    """A sentence on each attempt at two rows or more."""
+    said = []
+    for attempt in dict.fromkeys(run.attempt for run in runs):
+        mine = [run for run in runs if run.attempt == attempt]
+        over = np.exp(np.mean([np.log(run.milliseconds / run.expert_ms) for run in mine]))
+        if len(rows := {run.row for run in mine}) > 1:
+            said.append(f"{attempt} {over:.2f} ({len(rows)} rows)")
+    return f"\nOver the expert's, geometric mean: {'; '.join(said)}.\n" if said else ""

@@ -9,7 +9,7 @@ reference speed. Needs the extra tvm.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
@@ -56,6 +56,9 @@ class EndToEndPrograms(Experiment):
     """Of the tuned networks."""
     weights: tuple[str, ...] = ()
     """NAME=FILE: predictors, with their names on the page."""
+    afterwards: tuple[str, ...] = ()
+    """Networks that were tuned after predictors and data had been chosen; their errors are told
+    apart, too."""
     beside: str = ""
     """What ran on the core meanwhile, for the page."""
     learned: str = ""
@@ -249,7 +252,7 @@ def page(
     for kind in SCHEDULES:
         own = [row for row in measured if row.schedules == kind]
         lines += ["", f"## Schedules: {kind}", "", *_table(own, priced, arms), ""]
-        lines += _errors(own, priced, arms)
+        lines += _errors(own, priced, arms, options.afterwards)
     return "\n".join([*lines, ""])
 
 
@@ -274,13 +277,23 @@ def _table(
 
 
 def _errors(
-    measured: Sequence[MeasuredRow], priced: Sequence[PricedRow], arms: Sequence[str]
+    measured: Sequence[MeasuredRow],
+    priced: Sequence[PricedRow],
+    arms: Sequence[str],
+    afterwards: Collection[str],
 ) -> list[str]:
-    rows = [_error_row(TIMED, [(row.operators_ms, row, None) for row in measured])]
-    for arm in arms:
-        pairs = [(found[arm].ms, row, found[arm]) for row in measured
-                 if arm in (found := _of(row, priced))]  # fmt: skip
-        rows.append(_error_row(arm, pairs))
+    groups = {"": measured}
+    if afterwards:
+        groups[", before"] = [row for row in measured if row.network not in afterwards]
+        groups[", afterwards"] = [row for row in measured if row.network in afterwards]
+    rows = []
+    for said, some in groups.items():
+        rows.append(_error_row(TIMED + said, [(row.operators_ms, row, None) for row in some]))
+        for arm in arms:
+            pairs = [(found[arm].ms, row, found[arm]) for row in some
+                     if arm in (found := _of(row, priced))]  # fmt: skip
+            if pairs:
+                rows.append(_error_row(arm + said, pairs))
     heads = ["predicted by", "mean error %", "median error %", "least to largest, predicted over "
              "measured", "inside the interval", "networks"]  # fmt: skip
     return table_lines(heads, rows)

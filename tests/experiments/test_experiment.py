@@ -175,7 +175,7 @@ def list_of_two(tmp_path, monkeypatch):
     """A run that ends, and one that fails; the session of the tests keeps its priority."""
     monkeypatch.setattr(long_runs, "RUNS", tmp_path / "runs")
     monkeypatch.setattr(long_runs, "KEEP_EVERY", 0.05)
-    monkeypatch.setattr(long_runs, "_step_back", lambda: None)
+    monkeypatch.setattr(long_runs, "_take_last_core", lambda: None)
     runs = [
         long_runs.LongRun("ends", 'python -c "import time; time.sleep(0.3)"', 1.0, "nothing"),
         long_runs.LongRun("fails", 'python -c "raise SystemExit(3)"', 1.0, "nothing"),

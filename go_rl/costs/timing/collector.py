@@ -19,6 +19,7 @@ from typing import Any
 
 from go_rl.costs.timing.config import CollectConfig
 from go_rl.costs.timing.rounds import PARTIAL, NotReady, RequestOutcome, measure_together
+from go_rl.costs.timing.tvm_calls import limit_told
 from go_rl.costs.timing.worker import folder_pace, worker_core, worker_environment
 from go_rl.runtime.records import RECORDS, Record, RecordStore
 from go_rl.runtime.warm_worker import WarmWorker
@@ -98,13 +99,16 @@ class Collector:
 
 
 @contextmanager
-def collecting(folder: Path, config: CollectConfig, worker: str) -> Iterator[Collector]:
+def collecting(
+    folder: Path, config: CollectConfig, worker: str, most_seconds: float = 0.0
+) -> Iterator[Collector]:
     """Open a folder of records and start a worker.
 
     Args:
         folder: of the records.
         config: target, core and timing.
         worker: ``module:function`` that answers (`go_rl.costs.timing.measuring_run.MeasuringRun`).
+        most_seconds: see `is_whole`.
 
     Raises:
         RecordError: the folder's records cannot be read or written.
@@ -115,30 +119,35 @@ def collecting(folder: Path, config: CollectConfig, worker: str) -> Iterator[Col
         WarmWorker(worker, worker_core(config), worker_environment(config)) as process,
     ):
         full_pace = folder_pace(folder, config)
-        known = whole_keys(store, config.target, config.timing.most_slowed)
+        known = whole_keys(store, config.target, config.timing.most_slowed, most_seconds)
         yield Collector(store, process, config, full_pace, known)
 
 
-def whole_keys(store: RecordStore, target: str, most_slowed: float = 0.0) -> set[Key]:
+def whole_keys(
+    store: RecordStore, target: str, most_slowed: float = 0.0, most_seconds: float = 0.0
+) -> set[Key]:
     """Return workload, setting and round of all that need not be measured again
     (`is_whole`)."""
     return {
         (record.workload, record.setting, record.round)
         for record in store.find(target)
-        if is_whole(record, most_slowed)
+        if is_whole(record, most_slowed, most_seconds)
     }
 
 
-def is_whole(record: Record, most_slowed: float = 0.0) -> bool:
+def is_whole(record: Record, most_slowed: float = 0.0, most_seconds: float = 0.0) -> bool:
     """Return whether the next run need not measure a record's program again: it was not cut off
-    before its last visit, nor made on a core that was disturbed.
+    before its last visit, nor made on a core that was disturbed, nor given up after fewer seconds
+    than it may take now.
 
     Args:
         record: what is known.
         most_slowed: see `go_rl.costs.timing.config.TimingConfig`; 0: disturbances do not count.
+        most_seconds: that one run of a program may take.
     """
     slowed = float(record.details.get(SLOWED, 0.0))
-    return not record.details.get(PARTIAL) and (most_slowed == 0 or slowed <= most_slowed)
+    cut_off = record.details.get(PARTIAL) or limit_told(record.reason) < most_seconds
+    return not cut_off and (most_slowed == 0 or slowed <= most_slowed)
 
 
 def record_of(

@@ -34,7 +34,7 @@ from go_rl.costs.timing.collector import (
 )
 from go_rl.costs.timing.config import ProgramsConfig
 from go_rl.costs.timing.rounds import NOT_READY, VISIT_SECONDS, batches
-from go_rl.costs.timing.tvm_calls import import_tvm, limit_told
+from go_rl.costs.timing.tvm_calls import import_tvm
 from go_rl.costs.timing.worker import (
     START_SECONDS,
     reason_of,
@@ -43,7 +43,6 @@ from go_rl.costs.timing.worker import (
 )
 from go_rl.graphs.zoo.index import zoo_graph
 from go_rl.runtime.prefetch import polled
-from go_rl.runtime.records import RecordStore
 from go_rl.runtime.warm_worker import WarmWorker, WorkerDied, WorkerFailed, WorkerTimeout
 
 WORKER = "go_rl.costs.programs.measure.measure:answer"
@@ -138,13 +137,12 @@ def collect_programs(
     tasks = listed_tasks(config) if tasks is None else tasks
     drawings = listed_drawings(config, tasks)
     with (
-        collecting(folder, measure, WORKER) as collector,
+        collecting(folder, measure, WORKER, config.most_seconds) as collector,
         _builder(config) as builder,
         TemporaryDirectory() as libraries,
     ):
         known = _known_nests(collector, measured)
         collector.known.update((*key, measure.round) for key in measured)
-        collector.known.difference_update(slow_programs(collector.store, config))
 
         def missing() -> Iterator[Sized]:
             for drawing in drawings:
@@ -166,14 +164,6 @@ def collect_programs(
             for library in Path(libraries).iterdir():
                 library.unlink()
         return collector.made
-
-
-def slow_programs(store: RecordStore, config: ProgramsConfig) -> Iterator[tuple[str, str, int]]:
-    """Yield workload, setting and round of programs that a run took too long of for an earlier,
-    smaller ``most_seconds``: they are tried again."""
-    for record in store.find(config.measure.target, round=config.measure.round):
-        if limit_told(record.reason) < config.most_seconds:
-            yield record.workload, record.setting, record.round
 
 
 def _builder(config: ProgramsConfig) -> WarmWorker:

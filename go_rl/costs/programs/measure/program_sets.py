@@ -22,9 +22,6 @@ from go_rl.costs.programs.workloads.drawn_programs import Drawing
 from go_rl.costs.programs.workloads.task import FUSED_OPS
 from go_rl.graphs.zoo.index import zoo_graph
 
-HEAVY_OPS = FUSED_OPS
-"""Operators of heavy tasks."""
-
 
 @dataclass(frozen=True)
 class ProgramSet:
@@ -68,7 +65,7 @@ class ProgramSet:
             found = self._fused(found)
         dealt = _dealt(found, self.seed)
         least, most = self.heavy_flops
-        heavy = [t for t in dealt if t.op in HEAVY_OPS and least <= t.flops <= most][: self.heavy]
+        heavy = [t for t in dealt if t.op in FUSED_OPS and least <= t.flops <= most][: self.heavy]
         others = [t for t in dealt if t not in set(heavy)][: self.others]
         return {t: found[t] for t in heavy}, {t: found[t] for t in others}
 

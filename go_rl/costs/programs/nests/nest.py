@@ -135,7 +135,7 @@ class NestLeaf:
 
     @property
     def auto_unroll(self) -> int:
-        """What the innermost loop around that says so gives for unrolling; 0: none does."""
+        """Statements up to which the innermost limit of a loop around lets unroll; 0: none does."""
         return next((loop.auto_unroll for _, loop in reversed(self.around) if loop.auto_unroll), 0)
 
 
