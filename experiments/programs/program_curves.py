@@ -1,9 +1,10 @@
 """How errors of tensor programs fall with the number of programs that were learned.
 
 Run: ``python -m experiments programs.program_curves [--data programs-3] [--seeds 2]``. Of the data
-set's last processor alone, programs are taken at random, fewer and fewer; tasks, or networks, that
+sets' last processor alone, programs are taken at random, fewer and fewer; tasks, or networks, that
 are held out judge. Rivals are trained until they stop improving
-(`experiments.programs.program_rivals.fit_rival`), ours as they ship. Finished cells are kept.
+(`experiments.programs.program_rivals.fit_rival`), ours as they ship. Finished cells are kept, and a
+call goes on where the last one stopped; the page states what is missing.
 """
 
 from __future__ import annotations
@@ -19,8 +20,15 @@ from matplotlib.figure import Figure
 
 from experiments.experiment import Experiment
 from experiments.page_text import grid_table
-from experiments.programs.cdmpp.runs import Metrics, Runs, TableOptions, judged, mean_of
-from experiments.programs.program_rivals import CDMPP, fit_rival, split_rows
+from experiments.programs.cdmpp.runs import (
+    Metrics,
+    Runs,
+    TableOptions,
+    judged,
+    mean_of,
+    means_table,
+)
+from experiments.programs.program_rivals import CDMPP, CODE, NETWORKS, fit_rival, split_rows
 from experiments.programs.rivals.boosted_programs import TREE_RIVALS
 from go_rl.core.printable import counted
 from go_rl.costs.learning.splits import HELD_OUT
@@ -34,7 +42,9 @@ from go_rl.costs.programs.learn.code_trees import (
 from go_rl.costs.programs.learn.examples import ProgramExamples, with_machine_code
 
 OURS: Mapping[str, type[ProgramTrees]] = {"MachineTrees": MachineTrees, "CodeTrees": CodeTrees}
-ARMS = (*OURS, CDMPP, *TREE_RIVALS, "MLP")
+SLOW = tuple(name for name in NETWORKS if name != "MLP")
+"""Rivals that learn all programs and no fewer: an update of theirs takes long."""
+ARMS = (*OURS, CDMPP, CODE, *TREE_RIVALS, "MLP", *SLOW)
 SPLITS = {
     "within_task": "other programs of the same tasks",
     "by_task": "tasks held out",
@@ -43,6 +53,11 @@ SPLITS = {
 
 
 ALL = "all"
+COLUMNS = {
+    "mape": "MAPE, %", "median": "median, %", "rmse_ms": "RMSE, ms", "within_20": "within 20 %",
+    "pair_accuracy": "pairs in order", "top_1": "top-1", "top_5": "top-5",
+}  # fmt: skip
+DIGITS = {"mape": 1, "median": 1, "within_20": 0}
 Cells = dict[tuple[str, str, str], list[Metrics]]
 """By split, column and predictor."""
 
@@ -65,7 +80,7 @@ class LastProcessor(Runs):
 class ProgramCurves(TableOptions, Experiment):
     """Options of this experiment."""
 
-    data: tuple[str, ...] = ("programs-3",)
+    data: tuple[str, ...] = ("programs-3", "programs-4")
     """Data sets, by file or by the name of one that ships; or folders of records."""
     runs: str = "build/program_curves"
     """Folder of finished cells."""
@@ -74,7 +89,7 @@ class ProgramCurves(TableOptions, Experiment):
     most: int = 10_000
     """Updates of the longest fit of a network; of trees an eighth."""
     arms: tuple[str, ...] = ARMS
-    """Predictors; also any other of `experiments.programs.program_rivals`."""
+    """Predictors."""
 
     def run(self) -> None:
         """Run the cells that are missing; write the page and its figure."""
@@ -86,6 +101,8 @@ class ProgramCurves(TableOptions, Experiment):
             counts = [count for count in self.counts if count < len(order)]
             columns = {f"{count:,}": count for count in counts} | {ALL: len(order)}
             for (column, count), arm in product(columns.items(), self.arms):
+                if arm in SLOW and column != ALL:
+                    continue
                 make = partial(_cell, runs, self.most, arm, np.sort(order[:count]), test, seed)
                 kept = runs.tried(f"{split}-{arm}-{count}-{seed}", make)
                 found.setdefault((split, column, arm), []).extend(kept)
@@ -97,7 +114,7 @@ def _cell(
     runs: LastProcessor, most: int, arm: str, learned: np.ndarray, test: np.ndarray, seed: int
 ) -> Metrics:
     kind = OURS.get(arm)
-    examples = runs.described if kind else runs.examples
+    examples = runs.described if kind or arm == CODE else runs.examples
     train, inputs = examples.take(learned), examples.inputs
     known = test[np.isin(inputs.leaves[test], train.inputs.leaves)]
     asked = inputs.take(known)
@@ -117,8 +134,10 @@ def _page(runs: Runs, options: ProgramCurves, found: Cells) -> list[str]:
         f"`{examples.name}`, measured on {', '.join(devices)}. Mean absolute percentage errors "
         f"(medians in brackets), means of {counted(options.seeds, 'seed')}. Rivals are doubled "
         f"until they stop improving, up to {options.most:,} updates or {options.most // 8:,} "
-        "trees. Programs with a number of leaves that was not learned judge nobody. Networks held "
-        f"out: {', '.join(HELD_OUT)}.",
+        "trees, by the error on a tenth of the tasks learned from. Programs with a number of "
+        f"leaves that was not learned judge nobody. Networks held out: {', '.join(HELD_OUT)}. "
+        "Tables of all programs: *top-k*, the speed of the best of the k programs of a task that "
+        "are predicted fastest, over that of its fastest.",
     ]  # fmt: skip
     for split, title in SPLITS.items():
         own = {key[1:]: cells for key, cells in found.items() if key[0] == split}
@@ -130,14 +149,17 @@ def _page(runs: Runs, options: ProgramCurves, found: Cells) -> list[str]:
 
         columns = dict.fromkeys(key[0] for key in own)
         heads = {f"{each} ({learned})" if each == ALL else each: each for each in columns}
-        lines += ["", f"## {title}", "", grid_table("", options.arms, heads, cell)]
+        arms = [arm for arm in options.arms if arm not in SLOW]
+        of_all = {arm: own[ALL, arm] for arm in options.arms if own.get((ALL, arm))}
+        lines += ["", f"## {title}", "", grid_table("", arms, heads, cell), ""]
+        lines += [f"### {title}: all programs learned", "", *means_table(of_all, COLUMNS, DIGITS)]
     return [*lines, *runs.not_run()]
 
 
 def _figure(found: Cells) -> Figure:
     figure = Figure(figsize=(12, 3.6), layout="constrained")
     for axes, (split, title) in zip(figure.subplots(1, len(SPLITS)), SPLITS.items(), strict=True):
-        for arm in dict.fromkeys(key[2] for key in found):
+        for arm in dict.fromkeys(key[2] for key in found if key[2] not in SLOW):
             cells = [some for key, some in found.items() if key[::2] == (split, arm) and some]
             points = [[np.mean([run[of] for run in some]) for of in ("learned", "mape")]
                       for some in cells]  # fmt: skip

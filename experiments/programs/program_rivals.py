@@ -1,9 +1,7 @@
-"""CDMPP beside its rivals on tensor programs: equal rows, each trained until it stops improving.
+"""CDMPP and its rivals on tensor programs, each trained until it stops improving.
 
-Run: ``python -m experiments programs.program_rivals``. Networks and trees follow one rule
-(`fit_rival`): updates, or trees, are doubled until the error on a tenth of the tasks to learn from
-is level. Finished cells are kept, and a call goes on where the last one
-stopped; the page states what is missing. Their speeds of training are in
+Networks and trees follow one rule (`fit_rival`): updates, or trees, are doubled until the error on
+a tenth of the tasks to learn from is level. Their speeds of training are in
 `experiments.programs.cdmpp.speed`.
 """
 
@@ -12,20 +10,10 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from functools import partial
-from itertools import product
 
 import numpy as np
 
-from experiments.experiment import Experiment
-from experiments.programs.cdmpp.runs import (
-    Metrics,
-    Runs,
-    TableOptions,
-    judged,
-    means_table,
-    trained,
-)
+from experiments.programs.cdmpp.runs import Runs, trained
 from experiments.programs.rivals.boosted_programs import TREE_RIVALS, tree_rival
 from experiments.programs.rivals.network_rival import NetworkRival
 from experiments.programs.rivals.recursive_lstm import RecursiveLstm
@@ -33,6 +21,7 @@ from experiments.programs.rivals.summed_mlp import SummedMlp
 from experiments.programs.rivals.tlp import TlpPrograms
 from go_rl.costs.learning.metrics import mape
 from go_rl.costs.learning.splits import DataSplit, by_target, by_task, within_task
+from go_rl.costs.programs.learn.code_inputs import WIDE_NUMBERS
 from go_rl.costs.programs.learn.examples import ProgramExamples, ProgramInputs
 
 FIRST_UPDATES, FIRST_TREES = 625, 75
@@ -40,12 +29,13 @@ FIRST_UPDATES, FIRST_TREES = 625, 75
 LEVEL = 0.02
 """Share of the error by which a doubling must lower it."""
 CDMPP = "CDMPP"
+CODE = "CDMPP, code of loops"
+"""CDMPP that reads what rules say of each leaf's machine code besides."""
 CMD = "CDMPP, fine-tuned with CMD"
 """CDMPP that learned on with the inputs of the programs that judge, whose times it never sees."""
 NETWORKS: Mapping[str, type[NetworkRival]] = {
     "recursive LSTM (Tiramisu)": RecursiveLstm, "TLP": TlpPrograms, "MLP": SummedMlp,
 }  # fmt: skip
-RIVALS = (CDMPP, *TREE_RIVALS, *NETWORKS)
 Predict = Callable[[ProgramInputs], np.ndarray]
 
 
@@ -103,8 +93,10 @@ def _fits(
     """What fits a rival with so many updates or trees."""
     if name in TREE_RIVALS:
         return lambda trees: tree_rival(name, trees, seed)(learned).predict
-    if name in (CDMPP, CMD):
+    if name in (CDMPP, CODE, CMD):
         config = runs.run_config(seed)
+        if name == CODE:
+            config = replace(config, network=replace(config.network, leaf_numbers=WIDE_NUMBERS))
 
         def fit(updates: int) -> Predict:
             network = trained(learned, replace(config, updates=updates))
@@ -130,76 +122,3 @@ def split_rows(split: str, runs: Runs, seed: int) -> tuple[np.ndarray, np.ndarra
     else:
         found = runs.split(seed)
     return found.train, found.held_out if len(found.held_out) else found.test, found
-
-
-SPLITS = {
-    "by_task": "Other tasks (`by_task`)",
-    "by_model": "ResNet-50, MobileNet-V2, BERT-tiny (by model)",
-    "by_target": "The other codegen target, x86-64-v4 (`by_target`)",
-    "within_task": "Other programs of the same tasks (`within_task`)",
-}
-COLUMNS = {
-    "mape": "MAPE %", "median": "median %", "rmse_ms": "RMSE ms", "within_20": "within 20 %",
-    "pair_accuracy": "PCA", "top_1": "top-1", "top_5": "top-5",
-    "fit_seconds": "CPU s", "updates": "updates", "level": "level",
-}  # fmt: skip
-
-
-@dataclass(frozen=True)
-class ProgramRivals(TableOptions, Experiment):
-    """Options of this table."""
-
-    runs: str = "build/program_rivals"
-    """Folder of finished cells."""
-    most: int = 40_000
-    """Updates of the longest fit of a network; of trees an eighth."""
-    splits: tuple[str, ...] = ()
-    """Splits that are run; empty: all."""
-
-    def run(self) -> None:
-        """Run the cells that are missing; write the page."""
-        runs = Runs(self)
-        found: dict[tuple[str, str], list[Metrics]] = {}
-        for seed, split, rival in product(range(self.seeds), self.splits or SPLITS, RIVALS):
-            name = f"{split}-{rival.split(' (')[0].replace(' ', '-')}-{seed}-level-{self.most}"
-            kept = runs.tried(name, partial(_cell, runs, self, split, rival, seed))
-            found.setdefault((split, rival), []).extend(kept)
-        self.write_page(_page(runs, self, found))
-
-
-def _cell(runs: Runs, options: ProgramRivals, split: str, rival: str, seed: int) -> Metrics:
-    train, test, _ = split_rows(split, runs, seed)
-    asked = runs.examples.inputs.take(test)
-    fitted = fit_rival(rival, runs, runs.examples.take(train), asked, options.most, seed)
-    found = np.full(len(runs.examples.seconds), np.nan)
-    found[test] = fitted.predict(asked)
-    return {
-        **judged(found, runs.examples, test), "fit_seconds": fitted.seconds,
-        "updates": float(fitted.updates), "level": float(fitted.level),
-        "learned": float(len(train)), "tested": float(len(test)),
-    }  # fmt: skip
-
-
-def _page(runs: Runs, options: ProgramRivals, found: dict[tuple[str, str], list[Metrics]]) -> str:
-    examples = runs.examples
-    device = examples.inputs.targets[0].device
-    lines = [
-        "# CDMPP and its rivals on tensor programs", "",
-        f"{len(examples.seconds):,} programs measured on one processor, {device}; its two targets,",
-        "levels of x86-64 for which code was compiled, are no devices. Every predictor learns the",
-        f"same rows until it stops improving: {FIRST_UPDATES} updates ({FIRST_TREES} trees) are",
-        f"doubled, up to {options.most:,} ({options.most // 8:,}), until the error on a tenth of",
-        f"the tasks learned from falls by less than {LEVEL:.0%}; the best counts (*updates*). *CPU",
-        "s*: of all fits together, compilation included, beside other work; *level*: share of",
-        f"fits that ended so. Means of up to {options.seeds} seeds (column n). Times repeat to",
-        "some 5 %, below which differences of errors mean nothing.",
-    ]  # fmt: skip
-    for split, title in SPLITS.items():
-        if options.splits and split not in options.splits:
-            continue
-        results = {rival: found.get((split, rival), []) for rival in RIVALS}
-        known = next((each[0] for each in results.values() if each), None)
-        count = known and f" ({known['learned']:,.0f} learned, {known['tested']:,.0f} tested)"
-        lines += ["", f"## {title}{count or ''}", ""]
-        lines += means_table(results, COLUMNS, {"updates": 0, "fit_seconds": 0})
-    return "\n".join([*lines, *runs.not_run(), ""])

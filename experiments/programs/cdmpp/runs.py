@@ -24,6 +24,7 @@ from experiments.statistics import mean_cell
 from go_rl.core.files.whole_file import write_text
 from go_rl.costs.learning.metrics import latency_metrics
 from go_rl.costs.learning.splits import HELD_OUT, DataSplit, by_model
+from go_rl.costs.programs.learn.code_inputs import of_width
 from go_rl.costs.programs.learn.examples import ProgramExamples
 from go_rl.costs.programs.learn.label_transform import LabelTransform
 from go_rl.costs.programs.learn.network import SMALL
@@ -105,6 +106,8 @@ class Runs:
 def trained(examples: ProgramExamples, config: ProgramTrainConfig) -> ProgramPredictor:
     """Return one network that learned from examples, with layers for all numbers of leaves of its
     configuration and without an interval."""
+    inputs = of_width(examples.inputs, config.network.leaf_numbers)
+    examples = replace(examples, inputs=inputs)
     scale = InputScale.fit(examples.inputs)
     transform = LabelTransform.fit(config.labels, examples.seconds)
     network = train_programs_network(examples, config, scale, transform)

@@ -168,8 +168,6 @@ class TlpPrograms(NetworkRival):
             )
         numbers, place = np.unique(inputs.trace, return_inverse=True)
         schedules = tuple(primitive_rows(inputs.traces[i]) for i in numbers.tolist())
-        if min(map(len, schedules)) == 0:
-            raise TrainingError(f"{cls.what}: a program's trace has no schedule primitive")
         own = np.array([len(some) for some in schedules])[place]
         filled = np.array(LENGTHS)[np.searchsorted(LENGTHS, own)]
         lengths = np.unique(filled).tolist()

@@ -250,7 +250,11 @@ class ProgramTrees(Predictor[ProgramExamples, ProgramInputs]):
         return np.array([self.slower.get(t.device, 1.0) for t in inputs.targets])[inputs.target]
 
     def _seconds(self, features: Float32[np.ndarray, "P F"]) -> Float64[np.ndarray, "P"]:
-        return self._trees.predict(self._within(features)) * self._least_seconds(features)
+        if self.least is None or self.most is None:
+            factors = self._trees.predict(features)
+        else:
+            factors = self._trees.predict(_within(features, self.least, self.most))
+        return factors * self._least_seconds(features)
 
     @classmethod
     def _least_seconds(cls, features: Float32[np.ndarray, "P F"]) -> Float64[np.ndarray, "P"]:
@@ -265,14 +269,6 @@ class ProgramTrees(Predictor[ProgramExamples, ProgramInputs]):
     ) -> SummedKernels:
         """Return programs as trees learn them: seconds relative to those of the bound."""
         return SummedKernels(features, seconds / cls._least_seconds(features))
-
-    def _within(self, features: Float32[np.ndarray, "P F"]) -> Float32[np.ndarray, "P F"]:
-        """Return features moved into the range learned from, beyond which a linear model of a leaf
-        would go on rising. Missing numbers stay missing."""
-        if self.least is None or self.most is None:
-            return features
-        features = np.where(features < self.least, self.least, features)
-        return np.where(features > self.most, self.most, features)
 
     def _outside(self, features: Float32[np.ndarray, "P F"]) -> Bool[np.ndarray, "P"]:
         if self.least is None or self.most is None:
@@ -340,6 +336,17 @@ def _range(
     return features.min(axis=0) - spread, features.max(axis=0) + spread
 
 
+def _within(
+    features: Float32[np.ndarray, "P F"],
+    least: Float32[np.ndarray, "F"],
+    most: Float32[np.ndarray, "F"],
+) -> Float32[np.ndarray, "P F"]:
+    """Return features moved into the range learned from, beyond which a linear model of a leaf
+    would go on rising. Missing numbers stay missing."""
+    features = np.where(features < least, least, features)
+    return np.where(features > most, most, features)
+
+
 def held_out_errors(
     known: SummedKernels, task: Int64[np.ndarray, "P"], config: BoostedConfig
 ) -> Float64[np.ndarray, "J"]:
@@ -351,8 +358,8 @@ def held_out_errors(
         return np.zeros(0)
     judged = np.concatenate([split.validation, split.test])
     train = SummedKernels(known.features[split.train], known.seconds[split.train])
-    trees = BoostedTrees.fit(train, config)
-    return np.log(known.seconds[judged] / trees.predict(known.features[judged]))
+    asked = _within(known.features[judged], *_range(train.features))
+    return np.log(known.seconds[judged] / BoostedTrees.fit(train, config).predict(asked))
 
 
 def best_factor(errors: Float64[np.ndarray, "J"]) -> float:
