@@ -85,6 +85,7 @@ def measure_programs(
         CheckpointError: there are no weights of which members could disagree.
         TaskError: the data set or a level of x86-64 is unknown.
         TrainingError: more tasks are to be chosen than there are.
+        TuningError: this processor does not run a level of x86-64.
         WorkerError: the core cannot be had.
         ZooError: a network is unknown.
     """
@@ -96,11 +97,14 @@ def measure_programs(
     )
     from go_rl.costs.programs.measure.data_file import shipped_programs
     from go_rl.costs.programs.measure.program_sets import program_set
+    from go_rl.tuning.tvm.codegen import level_of
 
     folder, config = Path(folder), config or ProgramsConfig()
     folder.mkdir(parents=True, exist_ok=True)
     tasks = listed_tasks(config)
     drawings = listed_drawings(config, tasks)
+    for level in dict.fromkeys(drawing.codegen for drawing in drawings):
+        level_of(level)
     wanted = None
     if config.choice.choose != "all":
         from go_rl.costs.programs.learn.choose_programs import choose_programs

@@ -185,7 +185,7 @@ class ProgramsConfig:
 
     data_set: str = ""
     """Name of a data set that says networks, tasks, candidates, level and seeds: programs-3,
-    or programs-4 (operators with epilogues)."""
+    programs-4 (operators with epilogues) or programs-5 (the same for x86-64-v4)."""
     networks: tuple[str, ...] = NETWORKS
     """Graphs of the zoo, with spaces between."""
     candidates: int = 32

@@ -75,19 +75,19 @@ def level_of(target: str) -> str:
     here = levels_here()
     if not here:
         raise TuningError(
-            "tune: programs are tuned for x86-64 on Linux, and this processor is not known to be "
+            "TVM's programs are timed on x86-64 under Linux, and this processor is not known to be "
             "one of its levels 2 to 4"
         )
     if not target:
         return here[0]
     if target not in NEEDS:
         raise TuningError(
-            f"tune: unknown target {target!r}{nearest(target, NEEDS)} Targets of the TVM back end "
+            f"unknown target {target!r}{nearest(target, NEEDS)} Targets of the TVM back end "
             f"that run here: {', '.join(here)}"
         )
     if target not in here:
         raise TuningError(
-            f"tune: target {target!r} does not run on this processor, so nothing can be timed; "
+            f"target {target!r} does not run on this processor, so nothing can be timed; "
             f"take one of {', '.join(here)}"
         )
     return target

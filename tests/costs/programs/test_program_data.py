@@ -6,6 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from go_rl.api.measure import measure_programs
 from go_rl.core import ReadError
 from go_rl.costs.programs.features import compact_ast
 from go_rl.costs.programs.learn.examples import KeepRules
@@ -16,8 +17,11 @@ from go_rl.costs.programs.measure.data_file import KIND, load_programs, save_pro
 from go_rl.costs.programs.nests import nest_from_json
 from go_rl.costs.programs.workloads import TensorTask
 from go_rl.costs.timing.collector import whole_keys
+from go_rl.costs.timing.config import ProgramsConfig
 from go_rl.costs.timing.tvm_calls import TOO_SLOW
 from go_rl.runtime.records import Record, RecordStore, canonical_json
+from go_rl.tuning.config import TuningError
+from go_rl.tuning.tvm import codegen
 
 ADD = TensorTask("elementwise", (4096,), ("add",))
 MUL = TensorTask("elementwise", (8192,), ("multiply",))
@@ -150,3 +154,11 @@ def test_the_data_set_that_ships():
     assert len({name for some in data.networks for name in some}) == 15
     assert {target.codegen for target in data.targets} == {"x86-64-v3", "x86-64-v4"}
     assert data.provenance["processors"]
+
+
+def test_a_level_that_the_processor_lacks_is_refused_before_anything_is_drawn(
+    tmp_path, monkeypatch
+) -> None:
+    monkeypatch.setattr(codegen, "levels_here", lambda: ("x86-64-v3", "x86-64-v2"))
+    with pytest.raises(TuningError, match=r"'x86-64-v4' does not run on this processor.*v3"):
+        measure_programs(tmp_path, ProgramsConfig(data_set="programs-5"))

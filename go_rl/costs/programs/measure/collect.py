@@ -137,9 +137,9 @@ def collect_programs(
     tasks = listed_tasks(config) if tasks is None else tasks
     drawings = listed_drawings(config, tasks)
     with (
+        TemporaryDirectory() as libraries,  # outlives the builder, which may be linking
         collecting(folder, measure, WORKER, config.most_seconds) as collector,
         _builder(config) as builder,
-        TemporaryDirectory() as libraries,
     ):
         known = _known_nests(collector, measured)
         collector.known.update((*key, measure.round) for key in measured)

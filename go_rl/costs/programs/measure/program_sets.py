@@ -110,8 +110,12 @@ PROGRAM_SETS: Mapping[str, ProgramSet] = MappingProxyType(
         "programs-4": ProgramSet(
             NETWORKS, heavy=60, others=140, heavy_drawings=4, epilogues=EPILOGUES, seed=4
         ),
+        "programs-5": ProgramSet(
+            NETWORKS, heavy=60, others=140, heavy_drawings=4, most_flops=1e9, codegen="x86-64-v4",
+            epilogues=EPILOGUES, seed=5,
+        ),
     }
-)
+)  # fmt: skip
 """Data sets that are measured on several processors; see docs/programs.md."""
 
 
