@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -63,6 +63,8 @@ class EndToEndPrograms(Experiment):
     """What ran on the core meanwhile, for the page."""
     learned: str = ""
     """What the predictors learned, for the page."""
+    page_name: Annotated[str, tyro.conf.arg(name="name")] = field(default="", kw_only=True)
+    """Name of the page, one for each processor."""
 
     def run(self) -> None:
         """Make the rows that are missing; write the page."""
