@@ -52,6 +52,35 @@ def test_weights_that_cannot_be_read_are_named(tmp_path):
         assert not (tmp_path / "stages").exists()
 
 
+@pytest.mark.parametrize(
+    ("key", "value", "said"),
+    [
+        (
+            "location",
+            "{}/secret",
+            r"m\.onnx: array 'wa' is stored in '.*secret'; it must be a file",
+        ),
+        ("location", "../secret", r"'\.\./secret'; it must be a file in the model's folder"),
+        ("location", "", "is stored in ''; it must be a file"),
+        ("offset", "-8", "is stored at offset '-8'; it must be a whole number"),
+        ("offset", str(1 << 20), r"w\.bin: ends 256 bytes before an array"),
+    ],
+)
+def test_a_model_brings_no_file_from_outside_its_folder(tmp_path, key, value, said):
+    (tmp_path / "secret").write_bytes(bytes(1000))
+    (tmp_path / "given").mkdir()
+    model = _chain(tmp_path / "given" / "m.onnx")
+    plan, whole = _plan(model, {}), onnx.load(model)
+    onnx.save(whole, model, save_as_external_data=True, location="w.bin", size_threshold=0)
+    whole = onnx.load(model, load_external_data=False)
+    stored = {entry.key: entry for entry in whole.graph.initializer[0].external_data}
+    stored[key].value = value.format(tmp_path)
+    model.write_bytes(whole.SerializeToString())
+    with pytest.raises(ReadError, match=said):
+        go_rl.export_stages(plan, model, tmp_path / "stages")
+    assert not (tmp_path / "stages").exists()
+
+
 def _agrees(plan, model, folder, stages, inputs=None):
     """Export, run here, compare; the devices of the stages in order."""
     manifest = go_rl.export_stages(plan, model, folder)
