@@ -18,7 +18,14 @@ from plans.stages_here import output_errors, plan_of
 
 import go_rl
 from go_rl.api.load import save_graph
-from go_rl.core import ExecutionError, MissingDependencyError, Plan, PlanError, ReadError
+from go_rl.core import (
+    ExecutionError,
+    MissingDependencyError,
+    Plan,
+    PlanError,
+    ReadError,
+    RecordError,
+)
 from go_rl.plans.pipeline.config import PipelineConfig
 from go_rl.plans.stages.manifest import read_manifest
 
@@ -159,6 +166,18 @@ def test_wrong_inputs_are_named(folder, tmp_path, arrays, words):
     np.savez(tmp_path / "in.npz", **arrays)
     with pytest.raises(ExecutionError, match=words):
         go_rl.run_stages(folder, inputs=tmp_path / "in.npz", config=QUICK)
+
+
+def test_times_are_recorded_in_a_file_of_times_only(folder, tmp_path):
+    record = tmp_path / "runs.jsonl"
+    for lines in (1, 2):
+        go_rl.run_stages(folder, config=QUICK, record=record)
+        assert len(record.read_text().splitlines()) == lines
+    for content in (b"my notes\n", b"\x08\x0a\xff"):
+        record.write_bytes(content)
+        with pytest.raises(RecordError, match=r"runs\.jsonl"):
+            go_rl.run_stages(folder, config=QUICK, record=record)
+        assert record.read_bytes() == content
 
 
 def _graph_file(path):

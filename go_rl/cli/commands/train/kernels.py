@@ -32,7 +32,7 @@ class TrainKernels:
 
 def run(config: TrainKernels) -> int:
     """Run ``go-rl train kernels``; returns the exit code."""
-    check_file(Path(config.out), "OUT.npz")
+    check_file(Path(config.out), "OUT.npz", ".npz")
     if config.data is not None:
         check_file(Path(config.data), "--data")
     from go_rl.api.training.predictors import train_kernels
