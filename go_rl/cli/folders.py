@@ -42,6 +42,12 @@ def check_file(path: Path, named: str, suffix: str = "") -> None:
         raise PlanError(f"{named}: {path}: cannot be written ({reason})")
 
 
+def check_apart(path: Path, named: str, read: Path) -> None:
+    """Raise a `PlanError` where a file that is to be written is the one that was read."""
+    if path.exists() and read.exists() and path.samefile(read):
+        raise PlanError(f"{named}: {path}: is what is read; name another file")
+
+
 def _obstacle(folder: Path) -> str:
     """Why no file can be written in a folder; empty where nothing is in the way."""
     try:

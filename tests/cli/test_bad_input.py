@@ -168,7 +168,8 @@ REFUSED = [
     ("graph chain.json --save pipe.json", "pipe.json: cannot be written (it is a pipe, not a re"),
     *((f"{words} file", "cannot be written (its name must end in .npz)") for words in (
         "graph chain.json --save", "train kernels kernels-cpu-1", "train flags kernels-cpu-1",
-        "train operators empty --out")),
+        "train operators empty --out", "train kernels kernels-cpu-1 w.npz --data")),
+    ("graph bert-base", "bert-base: no such file; did you mean 'zoo:bert-base'?"),
     ("graph file.py", "file.py: Python code; name a function or module in it, such as file.py:mo"),
     ("optimize chain.json --hardware empty", "empty: is a folder; wanted is hardware, such as a"),
     ("optimize chain.json --hardware no.json", "no.json: not JSON (it is empty); wanted is hardw"),

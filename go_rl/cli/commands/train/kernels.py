@@ -34,7 +34,7 @@ def run(config: TrainKernels) -> int:
     """Run ``go-rl train kernels``; returns the exit code."""
     check_file(Path(config.out), "OUT.npz", ".npz")
     if config.data is not None:
-        check_file(Path(config.data), "--data")
+        check_file(Path(config.data), "--data", ".npz")
     from go_rl.api.training.predictors import train_kernels
 
     with counting("training") as report:
