@@ -58,7 +58,7 @@ def _joint(shapes: list[Shape]) -> Shape | None:
 
 
 def _product(node: onnx.NodeProto, operands: list[Shape], result: Shape) -> str | None:
-    left, right = operands[:2]
+    left, right = (list(shape) for shape in operands[:2])
     set_up = {a.name: a.i for a in node.attribute}
     if not left or not right:
         return "an operand has no dimensions"
@@ -66,7 +66,7 @@ def _product(node: onnx.NodeProto, operands: list[Shape], result: Shape) -> str 
     of_right = right[-1] if set_up.get("transB") or len(right) == 1 else right[-2]
     if of_left == of_right:
         return None
-    return f"its operands {list(left)} and {list(right)} are summed over {of_left} and {of_right}"
+    return f"its operands {left} and {right} are summed over {of_left} and {of_right}"
 
 
 _RULES: dict[str, _Rule] = by_name(
