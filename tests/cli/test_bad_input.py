@@ -167,8 +167,9 @@ REFUSED = [
     ("view empty", "empty: holds no plan.json; go-rl optimize MODEL --out empty writes one"),
     ("graph chain.json --save pipe.json", "pipe.json: cannot be written (it is a pipe, not a re"),
     *((f"{words} file", "cannot be written (its name must end in .npz)") for words in (
-        "graph chain.json --save", "train kernels kernels-cpu-1", "train flags kernels-cpu-1",
-        "train operators empty --out", "train kernels kernels-cpu-1 w.npz --data")),
+        "graph chain.json --save", "train operators empty --out")),
+    *((f"train {words} file", "must end in .npz, not 'file'") for words in (
+        "kernels kernels-cpu-1", "flags kernels-cpu-1", "kernels kernels-cpu-1 w.npz --data")),
     ("graph bert-base", "bert-base: no such file; did you mean 'zoo:bert-base'?"),
     ("graph file.py", "file.py: Python code; name a function or module in it, such as file.py:mo"),
     ("optimize chain.json --hardware empty", "empty: is a folder; wanted is hardware, such as a"),

@@ -29,7 +29,7 @@ class TrainFlags:
 
 def run(config: TrainFlags) -> int:
     """Run ``go-rl train flags``; returns the exit code."""
-    check_file(Path(config.out), "OUT.npz", ".npz")
+    check_file(Path(config.out), "OUT.npz")
     from go_rl.api.training.predictors import train_flags
 
     with counting("training") as report:

@@ -32,9 +32,9 @@ class TrainKernels:
 
 def run(config: TrainKernels) -> int:
     """Run ``go-rl train kernels``; returns the exit code."""
-    check_file(Path(config.out), "OUT.npz", ".npz")
+    check_file(Path(config.out), "OUT.npz")
     if config.data is not None:
-        check_file(Path(config.data), "--data", ".npz")
+        check_file(Path(config.data), "--data")
     from go_rl.api.training.predictors import train_kernels
 
     with counting("training") as report:
