@@ -30,14 +30,22 @@ def check_folder(folder: Path, named: str = "--out") -> None:
         raise PlanError(f"{folder}: cannot be written ({reason}); {named} names a folder")
 
 
-def check_file(path: Path, named: str) -> None:
-    """Raise a `PlanError` where no file can be written under a name that the user gave."""
+def check_file(path: Path, named: str, suffix: str = "") -> None:
+    """Raise a `PlanError` where no file can be written under a name that the user gave, or where
+    it does not end in ``suffix``: it may be that of a file of another kind."""
     try:
         check_target(path)
     except OSError as error:
         raise PlanError(f"{named}: {path}: cannot be written ({error.strerror})") from error
-    if reason := _obstacle(path.parent):
+    reason = f"its name must end in {suffix}" if not path.name.endswith(suffix) else ""
+    if reason := reason or _obstacle(path.parent):
         raise PlanError(f"{named}: {path}: cannot be written ({reason})")
+
+
+def check_apart(path: Path, named: str, read: Path) -> None:
+    """Raise a `PlanError` where a file that is to be written is the one that was read."""
+    if path.exists() and read.exists() and path.samefile(read):
+        raise PlanError(f"{named}: {path}: is what is read; name another file")
 
 
 def _obstacle(folder: Path) -> str:

@@ -39,7 +39,7 @@ _SENTENCES = {
     Status.OUT_OF_MEMORY: "A device needs more memory than it has.",
     Status.ILLEGAL: "The plan breaks a static rule.",
     Status.UNSUPPORTED: "A node sits on a device that cannot run it.",
-    Status.GAVE_UP: "The budget ended before a legal plan was found; none was proved impossible.",
+    Status.GAVE_UP: "No legal plan was found, and it was not proved that there is none.",
 }
 
 STATUS_CODES = tuple(Status)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, field
+from math import inf
 from typing import Any, ClassVar, Protocol, runtime_checkable
 
 from go_rl.core.errors import SearchError
@@ -41,8 +42,8 @@ class Budget:
             raise SearchError(f"budget: samples must be >= 1, not {self.samples}")
         if self.samples is not None and self.samples > MOST_SAMPLES:
             raise SearchError(f"budget: samples must be at most {MOST_SAMPLES:,}")
-        if self.seconds is not None and not self.seconds > 0:
-            raise SearchError(f"budget: seconds must be > 0, not {self.seconds}")
+        if self.seconds is not None and not 0 < self.seconds < inf:
+            raise SearchError(f"budget: seconds must be finite and > 0, not {self.seconds}")
         if isinstance(self.seconds, int) and self.seconds > MOST_SAMPLES:
             raise SearchError(f"budget: seconds must be at most {MOST_SAMPLES:,}")
 

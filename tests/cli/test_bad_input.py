@@ -53,6 +53,8 @@ REFUSED = [
     (f"{EVALUATE} --rules strickt", "did you mean 'strict'?"),
     (f"{EVALUATE} --seeds 0", "evaluate: --seeds must be >= 1"),
     (f"{EVALUATE} --samples 0", "budget: --samples must be >= 1"),
+    (f"{EVALUATE} --seconds inf", "budget: --seconds must be finite and > 0, not inf"),
+    (f"{RING} --seconds 1e400", "budget: --seconds must be finite and > 0, not inf"),
     (f"{EVALUATE} --thresholds 0", "thresholds must be > 0"),
     (f"{EVALUATE} --controls", "none of greedy has one"),
     (f"{EVALUATE} --control blind", "none of greedy has one"),
@@ -164,6 +166,15 @@ REFUSED = [
     ("zoo best submit absent.json", "absent.json: cannot be read"),
     ("view empty", "empty: holds no plan.json; go-rl optimize MODEL --out empty writes one"),
     ("graph chain.json --save pipe.json", "pipe.json: cannot be written (it is a pipe, not a re"),
+    *((f"{words} file", "cannot be written (its name must end in .npz)") for words in (
+        "graph chain.json --save", "train operators empty --out")),
+    *((f"train {words} file", "must end in .npz, not 'file'") for words in (
+        "kernels kernels-cpu-1", "flags kernels-cpu-1", "kernels kernels-cpu-1 w.npz --data")),
+    ("graph bert-base", "bert-base: no such file; did you mean 'zoo:bert-base'?"),
+    ("graph file.py", "file.py: Python code; name a function or module in it, such as file.py:mo"),
+    ("optimize chain.json --hardware empty", "empty: is a folder; wanted is hardware, such as a"),
+    ("optimize chain.json --hardware no.json", "no.json: not JSON (it is empty); wanted is hardw"),
+    ("check no.json chain.json", "no.json: not JSON (it is empty); wanted is a plan, such as pl"),
     ("check pipe.json chain.json", "it is a pipe, not a regular file"),
     ("optimize chain.json --hardware pipe.json", "it is a pipe, not a regular file"),
 ]  # fmt: skip
@@ -185,6 +196,8 @@ def files(chain, tmp_path, monkeypatch) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     (tmp_path / "operators.csv").write_text("op,B,M,N,K\nlinear,1,512,1024,4096\n")
     (tmp_path / "file").write_text("mine")
+    (tmp_path / "file.py").write_text("def model(x):\n    return x\n")
+    (tmp_path / "no.json").write_text("")
     (tmp_path / "broken.npz").write_text("garbage")
     (tmp_path / "cut.npz").write_bytes(b"PK\3\4 and no more")
     (tmp_path / "broken.onnx").write_bytes(b"\xff\xff nothing")

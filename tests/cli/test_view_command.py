@@ -46,6 +46,22 @@ def test_a_plan_and_a_model(command, folder, chain):
 
 
 @pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ("view out --out m.onnx", "--out: m.onnx: cannot be written (its name must end in .html)"),
+        ("view out --model-explorer m.onnx", "m.onnx: cannot be written (its name must end in .js"),
+        ("view out --model-explorer out/plan.json", "out/plan.json: is what is read; name another"),
+        ("export out/plan.json chain.json --to json --out out/plan.json", "is what is read; name"),
+    ],
+)
+def test_a_plan_or_another_file_is_not_written_over(refused, folder, words, said):
+    Path("m.onnx").write_text("a model")
+    before = (folder / "plan.json").read_bytes()
+    refused(*words.split(), said=said)
+    assert (Path("m.onnx").read_text(), (folder / "plan.json").read_bytes()) == ("a model", before)
+
+
+@pytest.mark.parametrize(
     ("content", "message"),
     [
         ("{}", "out/config.json: names no model; name it: go-rl view OUT MODEL"),

@@ -30,6 +30,7 @@ def test_json_is_read():
 @pytest.mark.parametrize(
     ("content", "words"),
     [
+        (b"\n ", "it is empty"),
         (b'{"a": NaN}', "NaN is no JSON number"),
         (b"[-Infinity]", "-Infinity is no JSON number"),
         (b"[1e400]", "'1e400' is too large"),
@@ -42,7 +43,7 @@ def test_json_is_read():
         (b"[" * 65 + b"]" * 65, "nest deeper than 64 levels"),
         (b'{"a":' * 65 + b"1" + b"}" * 65, "nest deeper than 64 levels"),
         (b"9" * 5000, "digits"),
-        (b"", "Expecting value"),
+        (b"", "it is empty"),
         (b"{", "Expecting property name"),
         (b'["\\ud800"]', "half a surrogate pair"),
     ],

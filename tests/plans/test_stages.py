@@ -18,7 +18,14 @@ from plans.stages_here import output_errors, plan_of
 
 import go_rl
 from go_rl.api.load import save_graph
-from go_rl.core import ExecutionError, MissingDependencyError, Plan, PlanError, ReadError
+from go_rl.core import (
+    ExecutionError,
+    MissingDependencyError,
+    Plan,
+    PlanError,
+    ReadError,
+    RecordError,
+)
 from go_rl.plans.pipeline.config import PipelineConfig
 from go_rl.plans.stages.manifest import read_manifest
 
@@ -50,6 +57,35 @@ def test_weights_that_cannot_be_read_are_named(tmp_path):
         with pytest.raises(ReadError, match=said):
             go_rl.export_stages(plan, model, tmp_path / "stages")
         assert not (tmp_path / "stages").exists()
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "said"),
+    [
+        (
+            "location",
+            "{}/secret",
+            r"m\.onnx: array 'wa' is stored in '.*secret'; it must be a file",
+        ),
+        ("location", "../secret", r"'\.\./secret'; it must be a file in the model's folder"),
+        ("location", "", "is stored in ''; it must be a file"),
+        ("offset", "-8", "is stored at offset '-8'; it must be a whole number"),
+        ("offset", str(1 << 20), r"w\.bin: ends 256 bytes before an array"),
+    ],
+)
+def test_a_model_brings_no_file_from_outside_its_folder(tmp_path, key, value, said):
+    (tmp_path / "secret").write_bytes(bytes(1000))
+    (tmp_path / "given").mkdir()
+    model = _chain(tmp_path / "given" / "m.onnx")
+    plan, whole = _plan(model, {}), onnx.load(model)
+    onnx.save(whole, model, save_as_external_data=True, location="w.bin", size_threshold=0)
+    whole = onnx.load(model, load_external_data=False)
+    stored = {entry.key: entry for entry in whole.graph.initializer[0].external_data}
+    stored[key].value = value.format(tmp_path)
+    model.write_bytes(whole.SerializeToString())
+    with pytest.raises(ReadError, match=said):
+        go_rl.export_stages(plan, model, tmp_path / "stages")
+    assert not (tmp_path / "stages").exists()
 
 
 def _agrees(plan, model, folder, stages, inputs=None):
@@ -130,6 +166,18 @@ def test_wrong_inputs_are_named(folder, tmp_path, arrays, words):
     np.savez(tmp_path / "in.npz", **arrays)
     with pytest.raises(ExecutionError, match=words):
         go_rl.run_stages(folder, inputs=tmp_path / "in.npz", config=QUICK)
+
+
+def test_times_are_recorded_in_a_file_of_times_only(folder, tmp_path):
+    record = tmp_path / "runs.jsonl"
+    for lines in (1, 2):
+        go_rl.run_stages(folder, config=QUICK, record=record)
+        assert len(record.read_text().splitlines()) == lines
+    for content in (b"my notes\n", b"\x08\x0a\xff"):
+        record.write_bytes(content)
+        with pytest.raises(RecordError, match=r"runs\.jsonl"):
+            go_rl.run_stages(folder, config=QUICK, record=record)
+        assert record.read_bytes() == content
 
 
 def _graph_file(path):

@@ -84,13 +84,15 @@ def run_stages(
         ExecutionError: an input is missing, a stage cannot be loaded, dies or makes no progress.
         MissingDependencyError: what runs the stages is not installed.
     """
-    from go_rl.costs.models.stage_times import append_times
+    from go_rl.costs.models.stage_times import append_times, read_times
     from go_rl.plans.pipeline.config import PipelineConfig
     from go_rl.plans.pipeline.model_inputs import model_inputs
     from go_rl.plans.pipeline.pipeline import measured_times, run_stages
     from go_rl.plans.stages.manifest import read_manifest
 
     folder, config = Path(folder), config or PipelineConfig()
+    if record is not None and Path(record).exists():
+        read_times(Path(record))  # a file of something else must not be appended to
     manifest = read_manifest(folder)
     arrays: dict[str, np.ndarray] = model_inputs(
         manifest, folder, None if inputs is None else Path(inputs), dims or {}, config.seed

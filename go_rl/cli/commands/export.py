@@ -13,6 +13,7 @@ import tyro
 from go_rl.api.options import SINK_NAMES, Notation
 from go_rl.cli.console import console, print_json, print_line, print_table, working
 from go_rl.cli.exit_codes import OK
+from go_rl.cli.folders import check_apart
 from go_rl.cli.model_arguments import ModelArguments, as_planned, load_options, read
 from go_rl.cli.next_command import say_next
 from go_rl.core import Plan, ReadError, SplitError
@@ -105,6 +106,8 @@ def run_sink(config: ExportSink) -> int:
     from go_rl.api.plans.sinks import export_sink
 
     plan = Plan.load(config.plan)
+    if config.out is not None:
+        check_apart(Path(config.out), "--out", Path(config.plan))
     reading = as_planned(config.source, plan, config.plan)
     with working(f"reading {config.source.model}"), reading as source:
         graph = read(source)

@@ -36,7 +36,7 @@ class Graph:
 def run(config: Graph) -> int:
     """Run the command; returns the exit code."""
     if config.save is not None:
-        check_file(Path(config.save), "--save")
+        check_file(Path(config.save), "--save", ".npz")
     with working(f"reading {config.source.model}"):
         graph = read(config.source)
         if config.element_type is not None:

@@ -11,6 +11,7 @@ import tyro
 
 from go_rl.cli.console import complain, console, print_json, print_line, working
 from go_rl.cli.exit_codes import OK
+from go_rl.cli.folders import check_apart, check_file
 from go_rl.cli.model_arguments import ModelArguments, as_planned, read
 from go_rl.core import Plan, PlanError
 from go_rl.core.files.own_json import OPTIONS, read_own_json
@@ -48,6 +49,10 @@ def run(config: ViewOptions) -> int:
 
     path = plan_path(config.plan)
     page = Path(config.out) if config.out is not None else path.parent / PAGE_FILE
+    check_file(page, "--out", ".html")
+    if config.model_explorer is not None:
+        check_file(Path(config.model_explorer), "--model-explorer", ".json")
+        check_apart(Path(config.model_explorer), "--model-explorer", path)
     plan = Plan.load(path)
     source = config.source if config.source.model else _remembered(path.parent)
     reading = as_planned(source, plan, path)

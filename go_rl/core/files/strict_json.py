@@ -48,6 +48,8 @@ def parse_json(content: str | bytes) -> Any:
     """
     try:
         text = content.decode("utf-8-sig") if isinstance(content, bytes) else content
+        if not text.strip():
+            raise ValueError("it is empty")
         document = json.loads(
             text, parse_constant=_refused, parse_float=_number,
             object_pairs_hook=_object,

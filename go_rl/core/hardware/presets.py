@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from go_rl.core.errors import HardwareError, nearest
+from go_rl.core.files.own_json import HARDWARE
 from go_rl.core.hardware.hardware import MAX_DEVICES, Device, Hardware
 from go_rl.core.hardware.links import Links, Topology
 from go_rl.core.hardware.processor import own_cores, own_target
@@ -150,6 +151,8 @@ def load_hardware(name: str | Path) -> Hardware:
         return SYSTEMS[text]
     if Path(text).suffix == ".json" or Path(text).is_file():
         return Hardware.load(text)
+    if Path(text).is_dir():
+        raise HardwareError(f"{text}: is a folder; wanted is {HARDWARE}")
     raise HardwareError(
         f"unknown hardware {text!r}{nearest(text, (*EXAMPLES, *SYSTEMS))} Presets: ringN (ring36), "
         "ringN-mixed, ringN-12mb, "

@@ -56,8 +56,10 @@ def read_times(path: Path) -> list[StageTimes]:
     """
     try:
         lines = path.read_text(encoding="utf-8").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        raise RecordError(f"{path}: cannot be read ({error})") from error
+    except UnicodeDecodeError as error:
+        raise RecordError(f"{path}: is no text; go-rl run --record writes runs") from error
+    except OSError as error:
+        raise RecordError(f"{path}: cannot be read ({error.strerror})") from error
     return [_parsed(line, f"{path}, line {i}") for i, line in enumerate(lines, 1) if line.strip()]
 
 

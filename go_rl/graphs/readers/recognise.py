@@ -19,6 +19,7 @@ from go_rl.graphs.readers.torch.program.pt2_file import is_pt2
 from go_rl.runtime.array_file import UNREADABLE
 
 HEAD_BYTES = 1 << 16
+PYTHON = ".py"
 
 
 class Format(enum.Enum):
@@ -57,7 +58,7 @@ _COUNTS = re.compile(r"\s*\d+[ \t]*\r?\n[\d, \t]*\r?\n[\d \t]*,")
 def names_function(model: str | Path) -> bool:
     """Return whether a model is named as ``module:function`` (``file.py:function``), and no file is
     called so."""
-    is_target = re.fullmatch(r"[^:\s]+:[A-Za-z_][\w.]*", str(model)) is not None
+    is_target = re.fullmatch(r"([^:\s]+|[^:]+\.py):[A-Za-z_][\w.]*", str(model)) is not None
     return is_target and not Path(model).exists()
 
 
@@ -92,6 +93,10 @@ def recognise(path: Path) -> Format:
     lenient = None if b"\0" in head else _text_format(head.decode("utf-8-sig", "replace"))
     if lenient is not None:  # its reader says which byte is not UTF-8
         return lenient
+    if path.suffix == PYTHON:
+        raise ReadError(
+            f"{path}: Python code; name a function or module in it, such as {path}:model"
+        )
     raise ReadError(f"{path}: not a model that go_rl reads; accepted are {ACCEPTED}")
 
 

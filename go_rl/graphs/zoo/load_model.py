@@ -59,6 +59,8 @@ def load_model(
                 f"{' and '.join(DIMS)}"
             )
         return zoo_graph(name) if parts == 1 else _in_micro_batches(name, parts)
+    if str(model) in zoo_names(training=True) and not Path(model).exists():
+        raise ReadError(f"{model}: no such file; did you mean {ZOO_PREFIX + str(model)!r}?")
     from go_rl.graphs.readers import load
 
     return load(model, dims, unknown, training, **options)

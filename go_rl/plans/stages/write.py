@@ -14,6 +14,7 @@ import onnx
 from onnx import TensorProto, helper
 
 from go_rl.core import OpGraph, Plan, PlanError, ReadError
+from go_rl.core.files.paths import check_readable
 from go_rl.graphs.readers.onnx.call import itemsize
 from go_rl.graphs.readers.onnx.load import external_tensors, header_of, load_frugally
 from go_rl.graphs.readers.onnx.reader import static_types
@@ -247,21 +248,39 @@ class _StageWriter:
             for tensor in tensors:
                 place = {entry.key: entry.value for entry in tensor.external_data}
                 size = math.ceil(math.prod(tensor.dims) * itemsize(tensor.data_type))
-                source = self.path.parent / place["location"]
+                source, start = self._source(tensor.name, place)
                 if source == self.path and int(place["length"]) != size:
                     raise ReadError(
                         f"{source}: array {tensor.name!r} has {place['length']} bytes; "
                         f"its shape wants {size:,}"
                     )
                 offset = target.tell()
-                _copy_part(source, int(place.get("offset", 0)), size, target)
+                _copy_part(source, start, size, target)
                 del tensor.external_data[:]
                 for key, value in (("location", beside.name), ("offset", offset), ("length", size)):
                     tensor.external_data.add(key=key, value=str(value))
 
+    def _source(self, name: str, place: Mapping[str, str]) -> tuple[Path, int]:
+        """Return the file of an external array, and where it begins there. As ONNX has it, the
+        file is in the model's folder: a model must not bring others into the stages."""
+        location, offset = place.get("location", ""), place.get("offset", "0")
+        inside = Path(os.path.normpath(location))
+        if not location or inside.is_absolute() or os.pardir in inside.parts:
+            raise ReadError(
+                f"{self.path}: array {name!r} is stored in {location!r}; it must be a file in the "
+                "model's folder"
+            )
+        if not (offset.isascii() and offset.isdecimal()):
+            raise ReadError(
+                f"{self.path}: array {name!r} is stored at offset {offset!r}; it must be a whole "
+                "number of bytes"
+            )
+        return self.path.parent / inside, int(offset)
+
 
 def _copy_part(source: Path, offset: int, size: int, target: BinaryIO) -> None:
     try:
+        check_readable(source)
         file = source.open("rb")
     except OSError as error:
         raise ReadError(

@@ -127,7 +127,17 @@ def test_trip_counts(loaded, changes, trips):
 
 
 PLAIN = TOY.replace("custom-call(", "all-to-all(")
+PRODUCT = """HloModule product
+
+ENTRY main {{
+  a = f32[2,4] parameter(0)
+  b = f32[{},3] parameter(1)
+  ROOT d = f32[2,3] dot(a, b), lhs_contracting_dims={{{}}}, rhs_contracting_dims={{0}}
+}}
+"""
 BAD = [
+    (PRODUCT.format(5, 1), ReadError, r"'d': .* fit 'dot' \(it sums over \[4\] and \[5\]\)"),
+    (PRODUCT.format(4, 7), ReadError, r"instruction 'd': its operands and attributes do not fit"),
     (TOY, UnknownOperatorError, "custom call 'Pair'"),
     (PLAIN.replace("add(f32[4,16]{1,0} %p", "add(%pair"), ReadError, "no earlier instruction"),
     (PLAIN.replace("(two), index=1", "(two), index=5"), ReadError, "absent element"),

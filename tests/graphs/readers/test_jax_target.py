@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from go_rl.core import ReadError
+from go_rl.graphs.readers import load
 from go_rl.graphs.readers.jax.target import named_function
 from go_rl.graphs.readers.jax.training.loss_training import in_micro_batches, loss_training
 from go_rl.graphs.readers.jax.training.micro_batches import TrainingIteration
@@ -100,6 +101,12 @@ def test_factory_by_module_and_by_file(folder, module):
     assert graph.weight_bytes.sum() == 4 * (20 * 30 + 30)
     assert graph.meta["format"] == "jax"
     assert graph.meta["dims"] == {"batch": 8}
+
+
+def test_a_folder_may_have_blanks_in_its_name(folder):
+    (folder / "my nets").mkdir()
+    (folder / "my nets" / "blank.py").write_text(MODULE)
+    assert load("my nets/blank.py:direct").output_shape[0][0] == 7
 
 
 @pytest.mark.parametrize(

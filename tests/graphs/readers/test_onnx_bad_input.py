@@ -32,6 +32,7 @@ def test_files_that_are_no_models(tmp_path, data, message):
 
 
 X = "(float[2,3] x) => "
+PAIR = "(float[2,3] x, float[5,4] w) => (float"
 BATCH = "(float[batch,3] x) => (y) { y = Relu(x) }"
 BAD_GRAPHS = {
     "no nodes": (f"{X} (float[2,3] x) {{}}", {}, "has no nodes"),
@@ -57,6 +58,36 @@ BAD_GRAPHS = {
     "size zero": (BATCH, {"batch": 0}, r"'batch' must be at least 1, not 0"),
     "input without a rank": (
         "(float[] x) => (y) { y = Relu(x) }", {}, r"input 'x' has no shape",
+    ),
+    "operand left out at the end": (
+        f"{X} (float[2,3] y) {{ [op] y = MatMul(x) }}", {},
+        r"MatMul 'op' \(graph\.node\[0\]\): operands: 1; in operator set 21 there are 2$",
+    ),
+    "operand left out between": (
+        f'{X} (float[2,3] y) {{ [op] y = Clip("", x) }}', {}, "operand 0 is left out",
+    ),
+    "operand too many": (
+        f"{X} (float[2,3] y) {{ [op] y = Relu(x, x) }}", {}, "operands: 2; .* there are 1$",
+    ),
+    "result too many": (
+        f"{X} (float[2,3] y) {{ [op] y, z = Relu(x) }}", {}, "results: 2; .* 1$",
+    ),
+    "attribute left out": (
+        f"{X} (float[4,3] y) {{ [op] y = Concat(x, x) }}", {}, "'axis' is missing",
+    ),
+    "product of sizes that do not fit": (
+        f"{PAIR} [2,4] y) {{ [op] y = MatMul(x, w) }}", {},
+        r"'op' .*\[2, 3\] and \[5, 4\] are summed over 3 and 5",
+    ),
+    "transposed product of sizes that do not fit": (
+        f"{PAIR} [2,5] y) {{ [op] y = Gemm<transB=1>(x, w) }}", {}, "summed over 3 and 4",
+    ),
+    "sum of sizes that do not fit": (
+        f"{PAIR} [2,3] y) {{ [op] y = Add(x, w) }}", {},
+        r"\[2, 3\] and \[5, 4\] do not fit one another; the file states \[2, 3\]",
+    ),
+    "stated result of another size": (
+        f"{X} (float[1,3] y) {{ [op] y = Mul(x, x) }}", {}, r"make \[2, 3\]; the file states \[1,",
     ),
     "operands that do not fit": (
         "(float[1,3,8,8] x, float[4,3] w) => (float[1,4,8,8] y) { [op] y = Conv(x, w) }", {},

@@ -26,7 +26,7 @@ class TrainOperators:
 
 def run(config: TrainOperators) -> int:
     """Run the command; returns the exit code."""
-    check_file(Path(config.out), "--out")
+    check_file(Path(config.out), "--out", ".npz")
     from go_rl.api.predict import train_operators
 
     with working(f"learning from {', '.join(config.data)}"):

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from graphlib import CycleError, TopologicalSorter
 
@@ -73,14 +74,15 @@ class Costs:
         if opcode in STRUCTURE or passes_through(instruction):
             return Cost()
         operands = operand_shapes(instruction, named)
-        num_bytes = _bytes(instruction, operands)
-        if opcode == "fusion":
-            inside = self._sum(instruction.callees("calls"))
-            return Cost(inside.flops, _fusion_bytes(instruction, operands, self.module), 1)
-        if opcode == "custom-call":
-            return Cost(self._custom_call(instruction, operands), num_bytes, 1)
-        self._refuse_unknown(instruction)
-        return Cost(self._flops(instruction, operands), num_bytes, 1)
+        with _fitting(instruction):
+            num_bytes = _bytes(instruction, operands)
+            if opcode == "fusion":
+                inside = self._sum(instruction.callees("calls"))
+                return Cost(inside.flops, _fusion_bytes(instruction, operands, self.module), 1)
+            if opcode == "custom-call":
+                return Cost(self._custom_call(instruction, operands), num_bytes, 1)
+            self._refuse_unknown(instruction)
+            return Cost(self._flops(instruction, operands), num_bytes, 1)
 
     def costliest_branch(self, instruction: Instruction) -> str:
         """The branch of a conditional that costs most FLOP, then most bytes."""
@@ -142,6 +144,19 @@ class Costs:
         if opcode in _DIRECT:
             return float(_DIRECT[opcode](instruction, operands))
         return 0.0
+
+
+@contextmanager
+def _fitting(instruction: Instruction) -> Iterator[None]:
+    """Turn what a rule raises whose operands or attributes are not those of the opcode into a
+    `ReadError` that names the instruction."""
+    try:
+        yield
+    except (ArithmeticError, LookupError, TypeError, ValueError) as error:
+        raise ReadError(
+            f"instruction {instruction.name!r}: its operands and attributes do not fit "
+            f"{instruction.opcode!r} ({error})"
+        ) from error
 
 
 def passes_through(instruction: Instruction) -> bool:
@@ -266,7 +281,11 @@ _APPLIED: dict[str, Callable[[Instruction, Sequence[Shape]], float | int]] = {
 
 
 def _dot_flops(instruction: Instruction, operands: Sequence[Shape]) -> float:
-    contracted = (operands[0].dims[d] for d in instruction.numbers("lhs_contracting_dims"))
+    contracted = [operands[0].dims[d] for d in instruction.numbers("lhs_contracting_dims")]
+    if instruction.opcode == "dot":
+        others = [operands[1].dims[d] for d in instruction.numbers("rhs_contracting_dims")]
+        if contracted != others:
+            raise ValueError(f"it sums over {contracted} and {others}")
     return 2.0 * instruction.shape.elements * math.prod(contracted)
 
 

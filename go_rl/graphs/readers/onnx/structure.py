@@ -1,17 +1,21 @@
 """Assumptions of the reader about an ONNX file, checked once when the file is loaded.
 
 Protobuf only ensures that fields are of the right wire type. The rules here ensure that names are
-text, attributes match their type, subgraphs have the inputs and results that their operator
-gives them, and stored arrays have a size that a machine can address.
+text, attributes match their type, operators have the operands, results and attributes that ONNX
+requires, subgraphs have the inputs and results that their operator gives them, and stored arrays
+have a size that a machine can address.
 """
 
 from __future__ import annotations
 
+import functools
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 
 import onnx
+import onnx.defs
 
 from go_rl.core.errors import ReadError
 
@@ -31,6 +35,8 @@ TRIPS = "go_rl_trips"
 BODY_OF = "go_rl_body_"
 """Begins the attributes of a completed `SequenceMap`: its body for elements of one shape."""
 DEFAULT_DOMAINS = ("", "ai.onnx")
+_VARIADIC = (1 << 31) - 1
+"""ONNX's number for operands without a limit."""
 _Attribute = onnx.AttributeProto
 _HELD = {_Attribute.GRAPH: "g", _Attribute.TENSOR: "t", _Attribute.SPARSE_TENSOR: "sparse_tensor"}
 """Attribute types that must have a message, and its field."""
@@ -62,9 +68,10 @@ def check_structure(model: onnx.ModelProto, where: str) -> None:
     for function in model.functions:
         for text in (function.name, function.domain, *function.input, *function.output):
             _text(text, f"{where}: a name of a function")
-        _check_nodes(function.node, where)
+        _check_nodes(function.node, _versions(function.opset_import), where)
+    opsets = _versions(model.opset_import)
     for graph in graphs(model):
-        _check_graph(graph, where)
+        _check_graph(graph, opsets, where)
 
 
 def graphs(model: onnx.ModelProto) -> Iterator[onnx.GraphProto]:
@@ -82,7 +89,15 @@ def data_inputs(graph: onnx.GraphProto) -> list[onnx.ValueInfoProto]:
     return [value for value in graph.input if value.name not in weights]
 
 
-def _check_graph(graph: onnx.GraphProto, where: str) -> None:
+def _versions(imported: Iterable[onnx.OperatorSetIdProto]) -> dict[str, int]:
+    return {_domain(each.domain): each.version for each in imported}
+
+
+def _domain(name: str) -> str:
+    return "" if name in DEFAULT_DOMAINS else name
+
+
+def _check_graph(graph: onnx.GraphProto, opsets: Mapping[str, int], where: str) -> None:
     for value in (*graph.input, *graph.output, *graph.value_info):
         if not _text(value.name, f"{where}: the name of an input, result or tensor"):
             raise ReadError(f"{where}: an input or result of graph {graph.name!r} has no name")
@@ -93,10 +108,10 @@ def _check_graph(graph: onnx.GraphProto, where: str) -> None:
     for sparse in graph.sparse_initializer:
         check_tensor(sparse.values, f"{where}: sparse initializer")
         check_size(sparse.dims, f"{where}: sparse initializer {sparse.values.name!r}")
-    _check_nodes(graph.node, where)
+    _check_nodes(graph.node, opsets, where)
 
 
-def _check_nodes(nodes: Iterable[onnx.NodeProto], where: str) -> None:
+def _check_nodes(nodes: Iterable[onnx.NodeProto], opsets: Mapping[str, int], where: str) -> None:
     for node in nodes:
         here = f"{where}: {node.doc_string}"
         for text in (node.op_type, node.name, node.domain, *node.input, *node.output):
@@ -110,6 +125,64 @@ def _check_nodes(nodes: Iterable[onnx.NodeProto], where: str) -> None:
         rule = _RULES.get(node.op_type) if node.domain in DEFAULT_DOMAINS else None
         if rule is not None:
             rule(node, {a.name: a for a in node.attribute}, here)
+        else:
+            domain = _domain(node.domain)
+            _check_signature(node, _signature(node.op_type, opsets.get(domain, 1), domain), here)
+
+
+@dataclass(frozen=True)
+class _Signature:
+    """What a node of one operator must have."""
+
+    operands: tuple[int, int]
+    """Fewest and most operands."""
+    most_results: int
+    """Most results; files leave out those that nothing reads."""
+    required: tuple[bool, ...]
+    """Whether an operand may not be left out, by position."""
+    attributes: tuple[str, ...]
+    """Names of the attributes without a default."""
+    version: int
+    """Operator set of the file."""
+
+
+@functools.cache
+def _signature(op: str, version: int, domain: str) -> _Signature | None:
+    """Signature of an operator in an operator set; None: ONNX does not define it there."""
+    try:
+        schema = onnx.defs.get_schema(op, version, domain)
+    except onnx.defs.SchemaError:
+        return None
+    single = onnx.defs.OpSchema.FormalParameterOption.Single
+    return _Signature(
+        (schema.min_input, schema.max_input),
+        schema.max_output,
+        tuple(each.option == single for each in schema.inputs),
+        tuple(name for name, each in schema.attributes.items() if each.required),
+        version,
+    )
+
+
+def _check_signature(node: onnx.NodeProto, wanted: _Signature | None, where: str) -> None:
+    if wanted is None:
+        return
+    for what, count, (least, most) in (
+        ("operands", len(node.input), wanted.operands),
+        ("results", len(node.output), (0, wanted.most_results)),
+    ):
+        if not least <= count <= most:
+            allowed = "or more" if most >= _VARIADIC else f"to {most}"
+            raise ReadError(
+                f"{where}: {what}: {count}; in operator set {wanted.version} there are "
+                f"{most if most == least else f'{least} {allowed}'}"
+            )
+    for position, (name, required) in enumerate(zip(node.input, wanted.required, strict=False)):
+        if required and not name:
+            raise ReadError(f"{where}: operand {position} is left out, and is required")
+    given = {attribute.name for attribute in node.attribute}
+    for name in wanted.attributes:
+        if name not in given:
+            raise ReadError(f"{where}: attribute {name!r} is missing, and is required")
 
 
 def _check_attributes(node: onnx.NodeProto, where: str) -> None:

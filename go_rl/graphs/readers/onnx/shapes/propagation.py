@@ -10,7 +10,6 @@ inference is C++ and may crash, so that untrusted models are processed in a subp
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import prod
 
 import numpy as np
 import onnx
@@ -43,7 +42,8 @@ from go_rl.graphs.readers.onnx.shapes.sequences import (
     has_element,
     sequence_length,
 )
-from go_rl.graphs.readers.onnx.structure import DEFAULT_DOMAINS, describe, fitting
+from go_rl.graphs.readers.onnx.shapes.stated import check_stated
+from go_rl.graphs.readers.onnx.structure import DEFAULT_DOMAINS, fitting
 from go_rl.graphs.readers.onnx.values import (
     LAYOUT_OF_WEIGHTS,
     element_type,
@@ -177,19 +177,12 @@ def _type_results(node: onnx.NodeProto, scope: Scope, facts: FileFacts, run: Com
     for output in node.output:
         if output:
             scope.types[output] = found[output]
-    if node.op_type == "Reshape" and run.uncertain.isdisjoint({*node.input, *node.output}):
-        _check_reshape(node, scope)
-
-
-def _check_reshape(node: onnx.NodeProto, scope: Scope) -> None:
-    """ONNX's inference takes a shape for that of the result, whether the elements fit or not."""
-    shapes = [static_shape(scope.types[name]) for name in (node.input[0], node.output[0])]
-    before, after = (None if shape is None else prod(shape) for shape in shapes)
-    if before is not None and after is not None and before != after:
-        raise ReadError(
-            f"{describe(node)}: the {before:,} elements of {list(shapes[0] or ())} do not fit "
-            f"{list(shapes[1] or ())}"
+    if run.uncertain.isdisjoint({*node.input, *node.output}):
+        *operands, result = (
+            static_shape(scope.types[name]) if name else None
+            for name in (*node.input, node.output[0])
         )
+        check_stated(node, operands, result)
 
 
 def _fold_constant(node: onnx.NodeProto, scope: Scope) -> bool:
