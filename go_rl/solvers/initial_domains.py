@@ -31,20 +31,15 @@ class Blocks(NamedTuple):
     """[M] bytes of weights that belong to the block alone."""
 
 
-def initial_domains(blocks: Blocks, spare: int = 0) -> tuple[Int64[np.ndarray, "M"], str]:
+def initial_domains(blocks: Blocks, no_skip: bool) -> tuple[Int64[np.ndarray, "M"], str]:
     """Return [M] bit sets of chips, and why no plan can exist (else empty): from what chips can
-    run, from pins, from no-skip and, with memory, from the weights before and after each block.
-
-    Args:
-        blocks: of the problem.
-        spare: nodes in no block that may fill a chip each, wherever one is needed.
-    """
+    run, from pins, from no-skip and, with memory, from the weights before and after each block."""
     chips = blocks.problem.hardware.num_devices
     everywhere = ALL if chips == 64 else ~(ALL << np.int64(chips))
     domain = np.full(len(blocks.leader), everywhere, np.int64)
     supported = _keep_supported(blocks, domain)
     pinned = _keep_pins(blocks, domain)
-    skipping = _keep_reachable(blocks, domain, spare)
+    skipping = _keep_reachable(blocks, domain) if no_skip else ""
     full = _keep_room(blocks, domain) if blocks.problem.memory and blocks.weight.any() else ""
     return domain, pinned or supported or skipping or full
 
@@ -77,11 +72,11 @@ def _keep_pins(blocks: Blocks, domain: Int64[np.ndarray, "M"]) -> str:
     return conflict
 
 
-def _keep_reachable(blocks: Blocks, domain: Int64[np.ndarray, "M"], spare: int) -> str:
+def _keep_reachable(blocks: Blocks, domain: Int64[np.ndarray, "M"]) -> str:
     """Rule no-skip: enough blocks must be left for the chips below (above, if all are used)."""
     chips, count = blocks.problem.hardware.num_devices, len(blocks.leader)
-    room_below = count + spare - counts_after(*blocks.succs)
-    room_above = count + spare - counts_before(*blocks.preds)
+    room_below = count - counts_after(*blocks.succs)
+    room_above = count - counts_before(*blocks.preds)
     for c in range(chips):
         out = room_below < c
         if blocks.problem.all_chips:

@@ -78,7 +78,7 @@ def ring_instance(
     preds = sorted_rows(ends[1], ends[0], len(leader))
     succs = sorted_rows(ends[0], ends[1], len(leader))
     blocks = Blocks(problem, block_of, leader, preds, succs, weight)
-    start, conflict = initial_domains(blocks)
+    start, conflict = initial_domains(blocks, no_skip=True)
     if problem.all_chips and len(leader) < problem.hardware.num_devices and not replicated.any():
         conflict = too_few(blocks)
     if problem.rules.triangle and problem.memory and not conflict:
@@ -127,14 +127,13 @@ def _network(
 def without_copied(instance: RingInstance) -> RingInstance:
     """Return what is left when the copied nodes and all that they need are struck out.
 
-    They might also stay at home and fill a chip each, which no-skip allows for. Every legal plan of
-    the problem, whatever it copies, is a solution: when there is none, the problem has no plan.
+    They might also stay at home and fill chips, so no-skip goes with them. Every legal plan of the
+    problem, whatever it copies, is a solution: when there is none, the problem has no plan.
     """
     net = instance.net
     preds, succs = (net.pred_ptr, net.pred), (net.succ_ptr, net.succ)
     blocks = Blocks(instance.problem, instance.block_of, instance.leader, preds, succs, net.weight)
-    copied = int(np.count_nonzero(instance.block_of == REPLICATED))
-    start, conflict = initial_domains(blocks, spare=copied)
+    start, conflict = initial_domains(blocks, no_skip=False)
     no_bytes = np.zeros_like(net.group_bytes)
     free = replace(net, start=start, spare=net.chips, all_chips=False, group_bytes=no_bytes)
     return replace(instance, conflict=conflict, net=free)

@@ -64,17 +64,6 @@ def test_infeasible_is_not_claimed_where_fewer_copies_would_do():
     assert STATUS_CODES[RingSolver(problem).sample().status[0]] is Status.GAVE_UP
 
 
-@pytest.mark.parametrize(("chip", "status"), [(2, Status.GAVE_UP), (3, Status.INFEASIBLE)])
-def test_infeasible_is_claimed_where_all_nodes_are_too_few(chip, status):
-    """Nodes 0 and 1 may be copied, and fill one chip each before that of node 2."""
-    problem = ring_problem(
-        3, [(0, 2), (1, 2)], 4, "default", seconds=[0.0, 0.0, 1.0], fixed={2: chip}
-    )
-    assert replicated_nodes(problem).tolist() == [True, True, False]
-    assert (legal(problem, np.array([0, 1, chip]), {}) == ()) == (status is Status.GAVE_UP)
-    assert STATUS_CODES[RingSolver(problem).sample().status[0]] is status
-
-
 def test_infeasible_is_claimed_where_copies_do_not_matter():
     """Chip 1 holds 100 bytes; both its pinned nodes together need 120, whatever is copied."""
     problem = ring_problem(
