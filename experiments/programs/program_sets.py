@@ -26,7 +26,7 @@ from go_rl.costs.programs.measure.program_sets import ProgramSet, program_set
 from go_rl.costs.timing.collector import SLOWED
 from go_rl.runtime.records import RECORDS, RecordStore
 
-MOST_SLOWED = 1.3
+MOST_SLOWED = 1.1
 """Records beside fixed work that took longer than so many times are left out."""
 MOST_AWAY = 0.2
 """And those during which others had the core for a larger share of the time."""
