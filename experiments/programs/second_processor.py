@@ -195,7 +195,8 @@ def page(rows: list[SecondRow], data: Sequence[str]) -> str:
         "choices of tasks (least to greatest).", "",
     ]  # fmt: skip
     for device, judged in product(dict.fromkeys(row.device for row in rows), (KNOWN, UNKNOWN)):
-        mine = [row for row in rows if (row.device, row.judged) == (device, judged)]
+        mine = [row for row in rows if (row.device, row.judged) == (device, judged)
+                and np.isfinite(row.mape)]  # fmt: skip
         lines += [f"## {device}: {judged}", ""]
         for title, name, form in (
             ("Mean absolute percentage error, %", "mape", ".1f"),
