@@ -24,12 +24,11 @@ from go_rl.costs.programs.measure.data import ProgramData, gather_programs, reco
 from go_rl.costs.programs.measure.data_file import KIND, load_programs, shard_paths
 from go_rl.costs.programs.measure.program_sets import ProgramSet, program_set
 from go_rl.costs.timing.collector import SLOWED
+from go_rl.costs.timing.config import IDLE
 from go_rl.runtime.records import RECORDS, RecordStore
 
-MOST_SLOWED = 1.1
-"""Records beside fixed work that took longer than so many times are left out."""
 MOST_AWAY = 0.2
-"""And those during which others had the core for a larger share of the time."""
+"""Records during which others had the core for a larger share of the time are left out."""
 
 
 @dataclass(frozen=True)
@@ -51,7 +50,7 @@ class ProgramSets(Experiment):
         assert KIND.shipped is not None
         path = KIND.shipped / f"{self.data_set}.npz"
         if self.folder is not None:
-            data = gather_programs(self.folder, self.data_set, MOST_SLOWED, MOST_AWAY)
+            data = gather_programs(self.folder, self.data_set, IDLE, MOST_AWAY)
             told = {**data.provenance, "again": measured_again(self.folder)}
             add_shard(path, replace(data, provenance=told))
         try:
@@ -72,7 +71,7 @@ def measured_again(folder: Path) -> dict[str, list[float]]:
             of_round = [
                 {(r.workload, r.setting): record_seconds(r)
                  for r in store.find(target, round=number)
-                 if r.seconds is not None and r.details[SLOWED] <= MOST_SLOWED
+                 if r.seconds is not None and r.details[SLOWED] <= IDLE
                  and r.details["away"] <= MOST_AWAY}
                 for number in (0, 1)
             ]  # fmt: skip

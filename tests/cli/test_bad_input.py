@@ -87,6 +87,7 @@ REFUSED = [
     ("optimize m.onnx --seconds x", "--seconds: must be a number, not 'x'"),
     ("optimize m.onnx n.onnx", "one argument too many: 'n.onnx'"),
     ("optimize m.onnx --seed", "--seed needs a value"),
+    ("check plan.json --json", "missing: MODEL"),
     ("check", "missing: PLAN, MODEL (go-rl check --help)"),
     ("train policy --validation-hardware p100x2", "missing: DIR (go-rl train policy --help)"),
     ("train policy r --network dispach", "did you mean 'dispatch'?"),

@@ -281,10 +281,18 @@ def _sentence(message: str, flags: Sequence[str]) -> str:
         return (
             f"{flag}: no choice {word!r}{nearest(word, choices)} Use {', '.join(sorted(choices))}"
         )
-    text = _UNION.sub("", _VALUE.sub(r"\1 needs a value", text).removeprefix("Error parsing "))
+    text = _UNION.sub("", _VALUE.sub(_no_value, text).removeprefix("Error parsing "))
     for pattern, words in _NUMBERS:
         text = pattern.sub(words, text)
     return text
+
+
+def _no_value(found: re.Match[str]) -> str:
+    """The sentence about a flag without its value, or an argument that is not there."""
+    name = found[1]
+    if name.startswith("-"):
+        return f"{name} needs a value"
+    return f"missing: {name.rpartition('.')[2].upper()}"
 
 
 def _unknown(words: Sequence[str], flags: Sequence[str]) -> str:

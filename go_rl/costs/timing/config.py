@@ -20,6 +20,10 @@ from go_rl.core.ranges import (
 )
 
 Varied = Literal["fusion", "flags", "layouts"]
+IDLE = 1.1
+"""Times as long as at the reference speed that the fixed work takes on a core that nobody disturbs,
+at most. Beyond it the work and what is timed are no longer slowed alike: programs corrected by a
+work that took 1.25 times as long came out a fifth too short."""
 
 
 @dataclass(frozen=True)
@@ -89,7 +93,9 @@ class TimingConfig:
             )
 
 
-FEW_VISITS = TimingConfig(visits=8)
+TUNING_WAIT = 3.0
+"""`TimingConfig.wait` while tuning, where the next batch waits too."""
+FEW_VISITS = TimingConfig(visits=8, most_slowed=IDLE, wait=TUNING_WAIT)
 """Visits of kernels measured while tuning, in turn."""
 ADAPTIVE_VISITS = TimingConfig(visits=8, variation=0.02)
 """The same, ended early where visits agree: AdaTune's adaptive number of measurements."""
@@ -175,6 +181,9 @@ class ChoiceConfig:
 class ProgramTiming(TimingConfig):
     """When a measurement is good enough (docs/kernels.md)."""
 
+    most_slowed: float = IDLE
+    """Times as long as at the reference speed that the fixed work may take beside a visit, or the
+    visit does not count and is made later; 0: all visits count."""
     together: int = 64
     """Programs, at most, that are visited in turn."""
 

@@ -241,3 +241,12 @@ def test_data_outside_of_the_file(place, tmp_path, in_process):
         return
     with pytest.raises(ReadError, match=missing):
         load(path)
+
+
+def test_a_newer_operator_set_is_read_and_noted():
+    newest = onnx.defs.onnx_opset_version()
+    later = simple()
+    later.opset_import[0].version = newest + 1
+    (note,) = read_onnx_model(later, "m").meta["notes"]
+    assert f"Operator set {newest + 1} is newer" in note
+    assert f"read as in {newest}" in note

@@ -135,6 +135,12 @@ def build_graph(
         GraphError: the graph cannot be built.
     """
     opsets = {_domain(o.domain): o.version for o in model.opset_import}
+    newest = onnx.defs.onnx_opset_version()
+    if opsets.get("", newest) > newest:
+        notes.append(
+            f"Operator set {opsets['']} is newer than the onnx that is installed, which knows "
+            f"{newest}: operators are read as in {newest}."
+        )
     walk = GraphWalk(GraphBuilder(name, meta), opsets, notes)
     walk.names.update(n.name for n in model.graph.node if n.name)
     values: Values = ChainMap()

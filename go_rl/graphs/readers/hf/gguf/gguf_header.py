@@ -79,13 +79,16 @@ class _Cursor:
         self.place = len(MAGIC)
 
     def number(self, form: str) -> Any:
-        (found,) = struct.unpack_from(form, self.content, self.place)
-        self.place += struct.calcsize(form)
+        begin = self.place
+        self.skip(struct.calcsize(form))
+        (found,) = struct.unpack_from(form, self.content, begin)
         return found
 
     def skip(self, size: int) -> None:
         if size > len(self.content) - self.place:
-            raise struct.error(f"{size} bytes more at byte {self.place}")
+            raise struct.error(
+                f"{size} bytes must follow byte {self.place}, and it has {len(self.content)}"
+            )
         self.place += size
 
     def text(self) -> str:
