@@ -142,11 +142,7 @@ class _Bench:
     """Runs what the store does not hold yet."""
 
     def __init__(
-        self,
-        config: EvaluateConfig,
-        store: RunStore,
-        methods: Methods,
-        report: Report,
+        self, config: EvaluateConfig, store: RunStore, methods: Methods, report: Report
     ) -> None:
         self.config, self.store, self.methods, self.report = config, store, methods, report
         self.wanted, self.done = _wanted(config, methods), 0

@@ -85,9 +85,7 @@ class ControlComparison:
 
 
 def evaluate_controls(
-    config: EvaluateConfig,
-    folder: str | Path,
-    report: Report | None = None,
+    config: EvaluateConfig, folder: str | Path, report: Report | None = None
 ) -> ControlComparison:
     """Run the methods of a configuration with ``controls``, once for each of its budgets.
 

@@ -18,12 +18,7 @@ from go_rl.core.files.paths import path_of
 from go_rl.core.files.whole_file import write_text, writing
 from go_rl.core.graph.element_type import ElementType
 from go_rl.core.graph.op_kind import OpKind
-from go_rl.core.hardware.links import (
-    LONGEST_SECONDS,
-    Links,
-    LinkTable,
-    link_table,
-)
+from go_rl.core.hardware.links import LONGEST_SECONDS, Links, LinkTable, link_table
 from go_rl.core.hardware.rates import check_rates, priced_as
 
 MAX_DEVICES = 1024

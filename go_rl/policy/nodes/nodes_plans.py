@@ -20,12 +20,7 @@ from go_rl.objectives.makespan.workspace import MakespanWorkspace
 from go_rl.policy.agent import Options, Start
 from go_rl.policy.makespan_plans import MakespanPlans
 from go_rl.policy.nodes.node_decoder import NodeActions
-from go_rl.policy.nodes.node_options import (
-    UnitOptions,
-    deciding_nodes,
-    node_options,
-    unit_leaders,
-)
+from go_rl.policy.nodes.node_options import UnitOptions, deciding_nodes, node_options, unit_leaders
 from go_rl.policy.plan_decoder import ProposalArrays
 
 

@@ -25,13 +25,7 @@ from go_rl.core.graph.op_kind import OpKind
 from go_rl.graphs.readers.arithmetic.closed_forms import Strides, row_strides
 from go_rl.graphs.readers.cost import type_computed_in
 from go_rl.graphs.readers.cost_rules import CostRule, unfitting
-from go_rl.graphs.readers.operand import (
-    Operand,
-    Price,
-    add_operator,
-    operator_node,
-    weights_of,
-)
+from go_rl.graphs.readers.operand import Operand, Price, add_operator, operator_node, weights_of
 from go_rl.graphs.readers.torch.call import TorchCall
 from go_rl.graphs.readers.torch.costs.movement import (
     COLLECTIVE_DOMAINS,

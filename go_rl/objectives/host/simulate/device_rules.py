@@ -176,10 +176,7 @@ def _leaders(colocation: Int32[np.ndarray, "N"]) -> Int32[np.ndarray, "N"]:
 
 
 def _explain(
-    problem: Problem,
-    device: Int16[np.ndarray, "N"],
-    held: Float64[np.ndarray, "D"],
-    status: Status,
+    problem: Problem, device: Int16[np.ndarray, "N"], held: Float64[np.ndarray, "D"], status: Status
 ) -> str:
     place, names = placement(problem), problem.graph.names
     if status is Status.OUT_OF_MEMORY:

@@ -26,11 +26,7 @@ import numpy as np
 from go_rl.core.compiled_struct import compiled
 from go_rl.core.evaluation import ILLEGAL, OK, OUT_OF_MEMORY, UNSUPPORTED
 from go_rl.core.graph.priority_heap import pop, push
-from go_rl.objectives.makespan.simulate.event_queues import (
-    add_event,
-    clear_queues,
-    drop_event,
-)
+from go_rl.objectives.makespan.simulate.event_queues import add_event, clear_queues, drop_event
 from go_rl.objectives.makespan.simulate.jobs import NOBODY, lay_out
 
 

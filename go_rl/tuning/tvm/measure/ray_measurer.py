@@ -213,9 +213,7 @@ class RayMeasurer:
                 self._ray.kill(worker)
 
     def _started(self, pace_seconds: float) -> list[Any]:
-        from ray.util.scheduling_strategies import (  # pyright: ignore[reportMissingImports]
-            NodeAffinitySchedulingStrategy,
-        )
+        from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy  # pyright: ignore[reportMissingImports]
 
         actor: Any = self._ray.remote(RayWorker)
         # Nodes of this machine find modules where this process does; elsewhere the folders are not.
