@@ -27,7 +27,6 @@ def with_range(
     values: Sequence[float] | np.ndarray,
     form: str | Callable[[float], str] = ".2f",
     middle: Callable[[Any], Any] = np.mean,
-    ends: str = "",
     to: str = " to ",
 ) -> str:
     """Return the middle of values, and in brackets the least and the greatest; a dash of none.
@@ -36,14 +35,12 @@ def with_range(
         values: such as one of each seed.
         form: format of the middle, or what writes a number.
         middle: mean, median or geometric mean.
-        ends: format of the two in brackets, if it is another one.
         to: between the two.
     """
     if not len(values):
         return NOTHING
     told = form if callable(form) else lambda value: shown(value, form)
-    low, high = ((shown(end, ends) if ends else told(end)) for end in (min(values), max(values)))
-    return f"{told(float(middle(values)))} ({low}{to}{high})"
+    return f"{told(float(middle(values)))} ({told(min(values))}{to}{told(max(values))})"
 
 
 def with_error(values: Sequence[float], digits: int = 1) -> str:

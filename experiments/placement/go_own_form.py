@@ -30,19 +30,8 @@ from functools import partial
 
 from experiments.experiment import ROOT, Experiment
 from experiments.page_text import NOTHING, cell, grid_table, markdown_table
-from experiments.placement.go_published import (
-    EQUAL_SECONDS,
-    Run,
-    published_arm,
-    published_sections,
-)
-from experiments.placement.go_rows import (
-    RowOptions,
-    best_after,
-    known_rows,
-    row_problem,
-    searched,
-)
+from experiments.placement.go_published import EQUAL_SECONDS, Run, published_arm, published_sections
+from experiments.placement.go_rows import RowOptions, best_after, known_rows, row_problem, searched
 from experiments.placement.hdp_reproduction import Run as HdpRun
 from experiments.rows import read_rows
 from experiments.statistics import geometric_mean, mean_cell

@@ -42,12 +42,7 @@ class Evaluated:
 
 
 @exclusive("folder")
-def evaluate(
-    config: EvaluateConfig,
-    folder: str | Path,
-    *,
-    report: Progress = ignore,
-) -> Evaluated:
+def evaluate(config: EvaluateConfig, folder: str | Path, *, report: Progress = ignore) -> Evaluated:
     """Run every method on every problem with every seed; write tables and curves to a folder.
 
     With ``controls`` the control arms of every policy run as well, at equal samples and then at

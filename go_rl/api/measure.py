@@ -66,10 +66,7 @@ def measure_kernels(
 
 @exclusive("folder")
 def measure_programs(
-    folder: str | Path,
-    config: ProgramsConfig | None = None,
-    *,
-    report: Progress = ignore,
+    folder: str | Path, config: ProgramsConfig | None = None, *, report: Progress = ignore
 ) -> MeasuredFolder:
     """Build and time random candidates of the operators of networks, through TVM; what the folder
     knows is not measured again.

@@ -228,10 +228,7 @@ def predict(
 
 
 def predict_everywhere(
-    model: str | Path | OpGraph,
-    *,
-    dims: Mapping[str, int] | None = None,
-    **options: Any,
+    model: str | Path | OpGraph, *, dims: Mapping[str, int] | None = None, **options: Any
 ) -> tuple[Prediction, ...]:
     """Price a network or a table of operators on every device of the table, the fastest first, all
     on one host, so that the devices are compared.

@@ -43,9 +43,7 @@ OWN_HARDWARE = "file"
 
 
 def problem_for(
-    graph: OpGraph,
-    options: PosingOptions | None = None,
-    fixed: Mapping[NodeId, int] | None = None,
+    graph: OpGraph, options: PosingOptions | None = None, fixed: Mapping[NodeId, int] | None = None
 ) -> Problem:
     """Return the problem that `optimize` solves.
 

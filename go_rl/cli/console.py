@@ -18,9 +18,7 @@ from rich.progress import (
     TimeElapsedColumn,
     TimeRemainingColumn,
 )
-from rich.progress import (
-    Progress as Bar,
-)
+from rich.progress import Progress as Bar
 
 from go_rl.api.progress import Progress
 from go_rl.core.optimizer import Milestone
@@ -96,10 +94,7 @@ def counting(sentence: str, total: int | None = None, kept: str = "") -> Iterato
     error = Console(file=sys.stderr, **AS_IT_IS)
     columns = (_sentence(), BarColumn(), MofNCompleteColumn(),
                TimeElapsedColumn(), TimeRemainingColumn())  # fmt: skip
-    with (
-        Bar(*columns, console=error, disable=not error.is_terminal) as bar,
-        output_to_error(),
-    ):
+    with Bar(*columns, console=error, disable=not error.is_terminal) as bar, output_to_error():
         task = bar.add_task(name_line(sentence), total=total)
 
         def report(done: int, total: int, text: str) -> None:

@@ -22,14 +22,7 @@ from go_rl.graphs.zoo.best_known import (
     decisions_digest,
 )
 from go_rl.graphs.zoo.index import zoo_entry
-from go_rl.graphs.zoo.leaderboard import (
-    ENDING,
-    LIST,
-    Submission,
-    best_of,
-    read_board,
-    write_board,
-)
+from go_rl.graphs.zoo.leaderboard import ENDING, LIST, Submission, best_of, read_board, write_board
 from go_rl.graphs.zoo.problems import ZooProblem, zoo_problem, zoo_problems
 from go_rl.objectives.kits import kit_of
 from go_rl.verify.check_plan import VALUE_TOLERANCE, check_belongs, check_plan

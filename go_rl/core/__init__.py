@@ -32,14 +32,7 @@ from go_rl.core.hardware.presets import load_hardware
 from go_rl.core.objective import DECISIONS, Objective
 from go_rl.core.optimizer import OPEN_SAMPLES, Budget, Optimizer, Progress
 from go_rl.core.plan import CurvePoint, Plan, plan_for, with_bound
-from go_rl.core.problem import (
-    RULE_SETS,
-    KernelPrices,
-    Problem,
-    Rules,
-    decision_names,
-    rule_set,
-)
+from go_rl.core.problem import RULE_SETS, KernelPrices, Problem, Rules, decision_names, rule_set
 
 __all__ = [
     "DECISIONS",

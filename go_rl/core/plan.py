@@ -18,7 +18,7 @@ from go_rl.core.errors import PlanError
 from go_rl.core.evaluation import Evaluation, Fidelity, finite, proved_optimal
 from go_rl.core.files.own_json import PLAN, read_own_json
 from go_rl.core.files.paths import path_of
-from go_rl.core.files.whole_file import write_text
+from go_rl.core.files.whole_file import write_text, writing
 from go_rl.core.graph.op_graph import NodeId
 from go_rl.core.objective import Objective
 from go_rl.core.problem import Problem
@@ -199,9 +199,8 @@ class Plan:
         """
         path = path_of(path, "a plan's file", PlanError)
         try:
-            write_text(path, json.dumps(self.to_json(), indent=1, allow_nan=False) + "\n")
-        except OSError as error:
-            raise PlanError(f"{path}: cannot be written ({error.strerror})") from error
+            with writing(path, PlanError):
+                write_text(path, json.dumps(self.to_json(), indent=1, allow_nan=False) + "\n")
         except ValueError as error:
             raise PlanError(
                 f"{path}: the plan holds a number that JSON cannot write ({error})"

@@ -58,10 +58,7 @@ class PlanEnv(gymnasium.Env[Any, Any]):
     metadata = {"render_modes": list(RENDER_MODES), "render_fps": RENDER_FPS}  # noqa: RUF012
 
     def __init__(
-        self,
-        config: EnvironmentConfig | None = None,
-        render_mode: str | None = None,
-        **fields: Any,
+        self, config: EnvironmentConfig | None = None, render_mode: str | None = None, **fields: Any
     ) -> None:
         check_render_mode(render_mode)
         self.render_mode = render_mode
@@ -115,9 +112,7 @@ class PlanEnv(gymnasium.Env[Any, Any]):
         return np.concatenate(mask if isinstance(mask, tuple) else (mask,)).astype(np.bool_)
 
 
-def environment_parts(
-    config: EnvironmentConfig,
-) -> tuple[list[Case], Observer, spaces.Space[Any]]:
+def environment_parts(config: EnvironmentConfig) -> tuple[list[Case], Observer, spaces.Space[Any]]:
     """Return a case for each problem, what builds observations, and the action space."""
     problems = config.problems()
     observer = config.observer(problems)

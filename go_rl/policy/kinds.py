@@ -19,10 +19,7 @@ from go_rl.policy.ring.ring_plans import RingPlans
 
 
 def plan_decoder(
-    problem: Problem,
-    kind: str,
-    workspace: Workspace | None = None,
-    solver: str = "sample",
+    problem: Problem, kind: str, workspace: Workspace | None = None, solver: str = "sample"
 ) -> PlanDecoder:
     """Return what turns a policy's actions into plans of a problem.
 

@@ -16,7 +16,7 @@ from go_rl.core.decisions import Scored
 from go_rl.envs.rewards import Reward
 from go_rl.objectives.common.incumbent import Incumbent
 from go_rl.objectives.common.workspace import Workspace
-from go_rl.policy.agent import Actions, Agent, Start
+from go_rl.policy.agent import Actions, Agent, Options, Start
 from go_rl.policy.network import Encoded
 from go_rl.policy.observations.buckets import Padded, pad
 from go_rl.policy.observations.policy_graph import PolicyGraph
@@ -54,6 +54,10 @@ class PlanDecoder(ABC):
     workspace: Workspace
     solver: str = "sample"
     """Solver mode of placements on a ring, one of `SOLVER_MODES`."""
+    choices: Options | None = None
+    """Options among which a node policy draws."""
+    reference_start: Start | None = None
+    """Devices of the reference plan, from which a node policy goes on first."""
 
     @property
     @abstractmethod
@@ -78,7 +82,6 @@ class PlanDecoder(ABC):
     def decisions_of(self, group: str) -> tuple[str, ...]:
         """Return the decisions that are drawn together."""
 
-    @abstractmethod
     def draw(
         self,
         agent: Agent,
@@ -90,6 +93,9 @@ class PlanDecoder(ABC):
     ) -> Actions:
         """Draw [B] samples of a group, compiled; ``noise`` 0 gives the likeliest decision; a node
         policy goes on from ``start``, see `Carried`."""
+        decisions = self.decisions_of(group)
+        start = self.reference_start if start is None else start
+        return agent.draw(self.padded, encoded, decisions, key, noise, self.choices, start)
 
     @abstractmethod
     def proposals(self, actions: Actions, noise: Float32[np.ndarray, "B"]) -> ProposalArrays:

@@ -12,11 +12,7 @@ from jaxtyping import Float32
 from go_rl.core import OPEN_SAMPLES, Budget, Plan, Problem, Progress
 from go_rl.objectives.common.incumbent import Incumbent, finish_plan
 from go_rl.policy.agent import Agent
-from go_rl.policy.config import (
-    PrototypePolicyConfig,
-    check_control,
-    check_solver_mode,
-)
+from go_rl.policy.config import PrototypePolicyConfig, check_control, check_solver_mode
 from go_rl.policy.controls import controlled, noted
 from go_rl.policy.kinds import plan_decoder
 from go_rl.policy.nodes.carried import Carried
@@ -79,10 +75,7 @@ class PolicySearch:
 
 
 def _search(
-    agent: Agent,
-    decoder: PlanDecoder,
-    search: tuple[Incumbent, Progress],
-    seed: int,
+    agent: Agent, decoder: PlanDecoder, search: tuple[Incumbent, Progress], seed: int
 ) -> None:
     """Draw and price until the budget is spent.
 

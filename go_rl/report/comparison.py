@@ -10,7 +10,7 @@ import numpy as np
 from jaxtyping import Float64
 
 from go_rl.core import TrainingError
-from go_rl.core.files.whole_file import write_text
+from go_rl.core.files.whole_file import write_text, writing
 from go_rl.report.comparison_tables import runs_csv, summary_csv, summary_markdown
 from go_rl.report.control_tables import control_csv, control_markdown
 from go_rl.report.figures import (
@@ -64,14 +64,12 @@ def write_comparison(comparison: Comparison, folder: str | Path, summary: Summar
         TrainingError: it cannot be written.
     """
     folder = Path(folder)
-    try:
+    with writing(folder, TrainingError):
         write_text(folder / "runs.csv", runs_csv(comparison))
         write_text(folder / "summary.csv", summary_csv(summary))
         write_text(folder / "summary.md", summary_markdown(comparison, summary))
         for axis in ("samples", "seconds"):
             save_figure(comparison_figure(comparison, axis), folder / f"curves_{axis}")
-    except OSError as error:
-        raise TrainingError(f"{folder}: cannot be written ({error.strerror})") from error
 
 
 def write_controls(rows: Sequence[ControlRow], folder: str | Path) -> None:
@@ -80,11 +78,9 @@ def write_controls(rows: Sequence[ControlRow], folder: str | Path) -> None:
     Raises:
         TrainingError: it cannot be written.
     """
-    try:
+    with writing(folder, TrainingError):
         write_text(Path(folder) / CONTROL_FILES[0], control_csv(rows))
         write_text(Path(folder) / CONTROL_FILES[1], control_markdown(rows))
-    except OSError as error:
-        raise TrainingError(f"{folder}: cannot be written ({error.strerror})") from error
 
 
 def comparison_figure(comparison: Comparison, axis: Axis) -> Figure:

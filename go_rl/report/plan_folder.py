@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from go_rl.core import PlanError
 from go_rl.core.files.scratch_folder import scratch_folder
-from go_rl.core.files.whole_file import check_target
+from go_rl.core.files.whole_file import check_target, writing
 from go_rl.report.figures import save_curves, save_loads
 from go_rl.report.page.methods_file import METHODS_FILE, PAGE_FILE, methods_text
 from go_rl.report.tables import csv_text, markdown
@@ -33,23 +33,19 @@ def write_plan_folder(folder: Path, result: Result, config: dict[str, Any]) -> t
     A failed plan has no loads to draw; files of an earlier run under these names are removed, also
     the page of its plan.
     """
-    try:
+    with writing(folder, PlanError):
         folder.mkdir(parents=True, exist_ok=True)
         with scratch_folder("plan", folder) as aside:
             _write(aside, result, config)
             return _move(aside, folder)
-    except OSError as error:
-        raise PlanError(f"{folder}: cannot be written ({error.strerror})") from error
 
 
 def check_plan_folder(folder: Path) -> None:
     """Raise a `PlanError` where a folder, a device or a pipe has the name of a file that
     `write_plan_folder` writes."""
     for name in FILES:
-        try:
+        with writing(folder / name, PlanError):
             check_target(folder / name)
-        except OSError as error:
-            raise PlanError(f"{folder / name}: cannot be written ({error.strerror})") from error
 
 
 def _write(aside: Path, result: Result, config: dict[str, Any]) -> None:

@@ -53,10 +53,7 @@ def network_figure(tuned: TunedNetwork) -> Figure:
 
 
 def _curve_figure(
-    minutes: Sequence[float],
-    seconds: Sequence[Sequence[float]],
-    end: float,
-    names: tuple[str, str],
+    minutes: Sequence[float], seconds: Sequence[Sequence[float]], end: float, names: tuple[str, str]
 ) -> Figure:
     """Draw the time before tuning and the best so far, each from its minutes on until the end."""
     figure = new_figure(7.0, 4.2)

@@ -25,7 +25,7 @@ import numpy as np
 from go_rl.core.errors import CheckpointError
 from go_rl.core.files.paths import check_readable
 from go_rl.core.files.strict_json import parse_json
-from go_rl.core.files.whole_file import whole_file
+from go_rl.core.files.whole_file import whole_file, writing
 
 FREE_BYTES = 256 << 20
 """Bytes to which an archive may always unpack."""
@@ -136,11 +136,8 @@ def write_parameters(path: Path, params: Any, manifest: Mapping[str, Any]) -> No
     arrays = flat_parameters(params)
     document = {**manifest, DIGEST: digest_of(arrays)}
     text = np.frombuffer(json.dumps(document, ensure_ascii=False).encode(), np.uint8)
-    try:
-        with whole_file(path) as file:
-            np.savez_compressed(file, allow_pickle=False, **arrays, **{MANIFEST: text})
-    except OSError as error:
-        raise CheckpointError(f"{path}: cannot be written ({error.strerror})") from error
+    with writing(path, CheckpointError), whole_file(path) as file:
+        np.savez_compressed(file, allow_pickle=False, **arrays, **{MANIFEST: text})
 
 
 def read_parameters(path: Path) -> tuple[dict[str, Any], dict[str, np.ndarray]]:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 
 from tensorboardX.event_file_writer import EventsWriter
@@ -13,7 +13,7 @@ from tensorboardX.proto.event_pb2 import Event, SessionLog  # pyright: ignore[re
 from tensorboardX.summary import scalar
 
 from go_rl.core import TrainingError
-from go_rl.core.files.whole_file import write_text
+from go_rl.core.files.whole_file import write_text, writing
 
 FILE = "log.jsonl"
 EVENTS = "tensorboard"
@@ -32,7 +32,7 @@ class RunLog:
 
     def __init__(self, folder: str | Path, step: int = 0) -> None:
         self.path = Path(folder) / FILE
-        with self._explained():
+        with writing(self.path, TrainingError):
             events = self.path.parent / EVENTS
             events.mkdir(parents=True, exist_ok=True)
             self._keep_until(step)
@@ -44,7 +44,7 @@ class RunLog:
 
     def write(self, step: int, values: Mapping[str, float]) -> None:
         """Log numbers under a step."""
-        with self._explained():
+        with writing(self.path, TrainingError):
             self._file.write(json.dumps({"step": step, **values}) + "\n")
             self._file.flush()
             for name, value in values.items():
@@ -67,13 +67,6 @@ class RunLog:
             return
         kept = [line for line in self.path.read_text().splitlines() if _step(line) <= step]
         write_text(self.path, "".join(f"{line}\n" for line in kept))
-
-    @contextmanager
-    def _explained(self) -> Iterator[None]:
-        try:
-            yield
-        except OSError as error:
-            raise TrainingError(f"{self.path}: cannot be written ({error.strerror})") from error
 
 
 def _step(line: str) -> float:

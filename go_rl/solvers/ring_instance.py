@@ -18,13 +18,7 @@ from go_rl.core import FREE, Objective, Problem, ProblemError
 from go_rl.core.graph.condensation import sorted_rows, topological_numbers
 from go_rl.core.graph.heads_tails import counts_after
 from go_rl.core.graph.intermediate_nodes import intermediate_triples
-from go_rl.solvers.initial_domains import (
-    REPLICATED,
-    Blocks,
-    initial_domains,
-    squeezed,
-    too_few,
-)
+from go_rl.solvers.initial_domains import REPLICATED, Blocks, initial_domains, squeezed, too_few
 from go_rl.solvers.network import Network
 from go_rl.solvers.replication import replicated_nodes
 
@@ -88,9 +82,7 @@ def ring_instance(
 
 
 def _network(
-    blocks: Blocks,
-    start: Int64[np.ndarray, "M"],
-    groups: tuple[np.ndarray, np.ndarray, np.ndarray],
+    blocks: Blocks, start: Int64[np.ndarray, "M"], groups: tuple[np.ndarray, np.ndarray, np.ndarray]
 ) -> Network:
     problem, weight = blocks.problem, blocks.weight
     group_ptr, group, group_bytes = groups

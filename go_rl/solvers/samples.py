@@ -8,7 +8,6 @@ import numpy as np
 from jaxtyping import Float64, Int, Int8, Int16, Int32, Int64
 
 from go_rl.core import Status
-from go_rl.core.bitset import membership
 from go_rl.core.evaluation import STATUS_CODES
 
 CODE = {status: i for i, status in enumerate(STATUS_CODES)}
@@ -41,10 +40,6 @@ class Samples:
     def ok(self) -> np.ndarray:
         """[B] samples that are legal partitions."""
         return self.status == CODE[Status.OK]
-
-    def masks(self, chips: int) -> np.ndarray:
-        """Return boolean [B, N, chips] domains."""
-        return membership(self.mask, chips)
 
     def displacement(self, proposed: Int[np.ndarray, "*B N"]) -> Float64[np.ndarray, "B"]:
         """Return [B] mean distance of the chips from [N] or [B, N] proposed ones, in chips."""

@@ -88,16 +88,7 @@ def _any_proposed(proposal) -> bool:
 
 @compiled
 @no_type_check
-def search(
-    net: Network,
-    st: State,
-    log_probs,
-    proposal,
-    order,
-    effort,
-    random,
-    partition,
-) -> int:
+def search(net: Network, st: State, log_probs, proposal, order, effort, random, partition) -> int:
     """Look for a complete partition; the state is left at its root fixed point.
 
     Args:

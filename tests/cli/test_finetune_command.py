@@ -38,10 +38,7 @@ KINDS = (
     Kind(
         "makespan",
         ("--hardware", "p100x2", "--decide", "placement,fusion"),
-        {
-            "hardware": "p100x2",
-            "decisions": ["placement", "fusion"],
-        },
+        {"hardware": "p100x2", "decisions": ["placement", "fusion"]},
         DefaultPlacement,
     ),
 )

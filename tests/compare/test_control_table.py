@@ -11,11 +11,7 @@ from test_evaluate import chain
 from go_rl.compare.benchmark.config import EvaluateConfig
 from go_rl.compare.benchmark.evaluate import Comparison, best_bounds
 from go_rl.compare.benchmark.run_store import Run
-from go_rl.compare.controls.control_table import (
-    ControlRow,
-    control_rows,
-    evaluate_controls,
-)
+from go_rl.compare.controls.control_table import ControlRow, control_rows, evaluate_controls
 from go_rl.core import GoRLError, ProblemError, SearchError
 from go_rl.policy.weights import Weights, save_weights
 

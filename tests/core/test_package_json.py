@@ -70,10 +70,7 @@ BAD = [
     (document(links={**LINKS, "shape": [2, 2]}), "shape is for a mesh or torus, not for ring"),
     (document(links={**LINKS, "topology": "mesh"}), "a mesh needs shape"),
     (document(links={**LINKS, "topology": "torus", "shape": [1] * 4}), "it has 4"),
-    (
-        document(links={**LINKS, "topology": "mesh", "shape": [2, "2"]}),
-        "shape[1] must be a whole",
-    ),
+    (document(links={**LINKS, "topology": "mesh", "shape": [2, "2"]}), "shape[1] must be a whole"),
     (document(links={**LINKS, "topology": "mesh", "shape": [0, 2]}), "every number must be >= 1"),
     (
         document(devices=[{**CHIP, "count": 9}], links={**MESH, "shape": [2, 4]}),

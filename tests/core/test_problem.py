@@ -6,15 +6,7 @@ import numpy as np
 import pytest
 from small_problems import build_problem, ring_of
 
-from go_rl.core import (
-    RULE_SETS,
-    Budget,
-    ProblemError,
-    Progress,
-    Rules,
-    load_hardware,
-    rule_set,
-)
+from go_rl.core import RULE_SETS, Budget, ProblemError, Progress, Rules, load_hardware, rule_set
 
 
 def test_rule_sets_by_name():

@@ -83,7 +83,7 @@ def test_numbers_are_summed_up_by_hand():
     """Of 1 and 3 the mean is 2, the standard error 1, the deviation 1; of 2 and 8 the geometric
     mean is 4."""
     assert with_range([1.0, 3.0], ".1f") == "2.0 (1.0 to 3.0)"
-    assert with_range([1.0, 2.0, 9.0], ".1f", np.median, ".0f", "–") == "2.0 (1–9)"
+    assert with_range([1.0, 2.0, 9.0], ".1f", np.median, "–") == "2.0 (1.0–9.0)"
     never = with_range([0.0, 2.0], lambda value: "never" if value == 0 else f"{value:.0f}", max)
     assert never == "2 (never to 2)"
     assert with_error([1.0, 3.0]) == "2.0 ± 1.0"

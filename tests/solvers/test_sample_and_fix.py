@@ -8,6 +8,7 @@ from reference.random_rings import feasible
 from reference.small_rings import broken, ring_problem
 
 from go_rl.core import Problem, SolverError
+from go_rl.core.bitset import membership
 from go_rl.solvers import Means, RingSolver, SolverOptions
 
 
@@ -33,7 +34,7 @@ def test_masks_hold_the_drawn_chip_and_log_prob_is_theirs():
         log_probs = random_log_probs(7, problem)
         solver = RingSolver(problem)
         samples = solver.sample(log_probs, batch=6, seed=5)
-        masks = samples.masks(problem.hardware.num_devices)
+        masks = membership(samples.mask, problem.hardware.num_devices)
         leader = solver.instance.leader
         for row, device in enumerate(samples.device):
             means = Means(samples.means[row])

@@ -18,11 +18,7 @@ import tyro
 
 from experiments.experiment import Experiment, say_loss
 from experiments.programs.pruning import prune
-from experiments.tuning.guided.recorded_programs import (
-    RecordedPrograms,
-    recorded_programs,
-    without,
-)
+from experiments.tuning.guided.recorded_programs import RecordedPrograms, recorded_programs, without
 from experiments.tuning.guided.transfer_runs import (
     ARMS,
     ATTENTION,
@@ -150,10 +146,7 @@ def rows_of(pools: Sequence[TunedPools], options: TuningTransfer) -> Iterator[Ro
 
 
 def page(
-    rows: Sequence[Row],
-    recorded: Sequence[RecordedPrograms],
-    options: TuningTransfer,
-    learned: int,
+    rows: Sequence[Row], recorded: Sequence[RecordedPrograms], options: TuningTransfer, learned: int
 ) -> str:
     """Return the page."""
     sizes = [len(pool.seconds) for each in recorded for pool in each.pools.pools]

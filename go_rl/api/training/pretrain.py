@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from go_rl.api.progress import Progress, ignore
 from go_rl.core import TrainingError
 from go_rl.core.files.run_lock import locked
-from go_rl.core.files.whole_file import write_text
+from go_rl.core.files.whole_file import write_text, writing
 from go_rl.core.optimizer import Milestone
 from go_rl.policy.learn.config import (
     CHECKPOINTS,
@@ -100,10 +100,8 @@ def _write_config(config: TrainConfig, folder: Path) -> None:
     begun = any(p.name.isdecimal() for p in (folder / CHECKPOINTS).glob("*"))
     if path.exists() and begun and config.differing(path.read_text(encoding="utf-8")):
         return
-    try:
+    with writing(folder, TrainingError):
         write_text(path, config.to_json() + "\n")
-    except OSError as error:
-        raise TrainingError(f"{folder}: cannot be written ({error.strerror})") from error
 
 
 def save_weights(weights: Weights, path: str | Path) -> None:

@@ -18,6 +18,7 @@ from go_rl.cli.model_arguments import ModelArguments, as_planned, load_options, 
 from go_rl.cli.next_command import say_next
 from go_rl.core import Plan, ReadError, SplitError
 from go_rl.core.errors import nearest
+from go_rl.core.files.whole_file import writing
 from go_rl.report.text_table import TextTable
 
 
@@ -50,11 +51,9 @@ def run(config: Export | ExportSink) -> int:
     check_folder_name(config.to)
     plan = Plan.load(config.plan)
     reading = as_planned(config.source, plan, config.plan)
-    with working(f"reading {config.source.model}"), reading as source:
-        try:
-            manifest = export_stages(plan, source.model, config.to, **load_options(source))
-        except OSError as error:
-            raise ReadError(f"{config.to}: cannot be written ({error.strerror})") from error
+    said = working(f"reading {config.source.model}")
+    with said, reading as source, writing(config.to, ReadError):
+        manifest = export_stages(plan, source.model, config.to, **load_options(source))
     if config.json:
         print_json(manifest.to_json())
         return OK

@@ -14,6 +14,7 @@ from go_rl.cli.folders import check_file
 from go_rl.cli.model_arguments import ModelArguments, read
 from go_rl.cli.next_command import model_words, say_next
 from go_rl.core import OpGraph, ReadError
+from go_rl.core.files.whole_file import writing
 from go_rl.core.graph.retyped import retyped
 from go_rl.report.graph_summary import facts, graph_document, histogram
 from go_rl.report.notes import note_lines
@@ -61,7 +62,5 @@ def run(config: Graph) -> int:
 def _save(graph: OpGraph, path: Path) -> None:
     from go_rl.api.load import save_graph
 
-    try:
+    with writing(path, ReadError):
         save_graph(graph, path)
-    except OSError as error:
-        raise ReadError(f"{path}: cannot be written ({error.strerror})") from error

@@ -75,9 +75,7 @@ def throughput_curve(
 
 
 def bound_curve(
-    runs: Sequence[Run],
-    bounds: Mapping[ProblemName, float],
-    grid: Float64[np.ndarray, "P"],
+    runs: Sequence[Run], bounds: Mapping[ProblemName, float], grid: Float64[np.ndarray, "P"]
 ) -> Curve:
     """Return one method's T_max over the best proven bound; arguments as `throughput_curve`.
 

@@ -103,11 +103,11 @@ def evaluate(
     return Comparison(config, tuple(chosen.make), kept, best_bounds(runs), families, chosen.arms)
 
 
-def number_of_runs(config: EvaluateConfig, methods: Factories | None = None) -> int:
-    """Return how many runs `evaluate` makes of these arguments; it raises what that does."""
+def number_of_runs(config: EvaluateConfig) -> int:
+    """Return how many runs `evaluate` makes of a configuration; it raises what that does."""
     objective, settings = settings_of(config)
     problems = len(find_graphs(config.graphs)) * len(settings)
-    return problems * len(_wanted(config, find_methods(config, objective, methods or {})))
+    return problems * len(_wanted(config, find_methods(config, objective, {})))
 
 
 def _wanted(config: EvaluateConfig, methods: Methods) -> list[tuple[str, int, Budget]]:
@@ -142,11 +142,7 @@ class _Bench:
     """Runs what the store does not hold yet."""
 
     def __init__(
-        self,
-        config: EvaluateConfig,
-        store: RunStore,
-        methods: Methods,
-        report: Report,
+        self, config: EvaluateConfig, store: RunStore, methods: Methods, report: Report
     ) -> None:
         self.config, self.store, self.methods, self.report = config, store, methods, report
         self.wanted, self.done = _wanted(config, methods), 0

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from go_rl.core import Budget, Objective, Plan, TrainingError, load_hardware
 from go_rl.core.evaluation import finite
-from go_rl.core.files.whole_file import write_text
+from go_rl.core.files.whole_file import write_text, writing
 from go_rl.core.objective import OF_LINKS
 
 FILE = "runs.jsonl"
@@ -174,15 +174,13 @@ class RunStore:
 
     def __init__(self, folder: str | Path) -> None:
         self.path = Path(folder) / FILE
-        try:
+        with writing(folder, TrainingError):
             self.path.parent.mkdir(parents=True, exist_ok=True)
             text = self.path.read_text(encoding="utf-8") if self.path.exists() else ""
             self._runs = {run.key: run for run in self._read(text)}
             if text and not text.endswith("\n"):
                 self._rewrite()
             self.path.touch()
-        except OSError as error:
-            raise TrainingError(f"{folder}: cannot be written ({error.strerror})") from error
 
     def find(self, key: tuple[Any, ...]) -> Run | None:
         """Return a finished run."""
@@ -195,13 +193,10 @@ class RunStore:
 
     def add(self, run: Run) -> None:
         """Append a finished run; it is on the disk when this returns."""
-        try:
-            with self.path.open("a", encoding="utf-8") as file:
-                file.write(json.dumps(run.to_json(), allow_nan=False) + "\n")
-                file.flush()
-                os.fsync(file.fileno())
-        except OSError as error:
-            raise TrainingError(f"{self.path}: cannot be written ({error.strerror})") from error
+        with writing(self.path, TrainingError), self.path.open("a", encoding="utf-8") as file:
+            file.write(json.dumps(run.to_json(), allow_nan=False) + "\n")
+            file.flush()
+            os.fsync(file.fileno())
         self._runs[run.key] = run
 
     def _read(self, text: str) -> list[Run]:

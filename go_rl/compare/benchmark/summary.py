@@ -108,9 +108,7 @@ def grid_of(runs: Sequence[Run], axis: Axis) -> tuple[float, ...]:
 
 
 def _row(
-    comparison: Comparison,
-    runs: Sequence[Run],
-    grids: tuple[tuple[float, ...], tuple[float, ...]],
+    comparison: Comparison, runs: Sequence[Run], grids: tuple[tuple[float, ...], tuple[float, ...]]
 ) -> SummaryRow:
     end, exact = final_curve(runs), throughput_curve(runs, change_points(runs))
     at_samples, at_seconds = (_at(runs, g, a) for g, a in zip(grids, _AXES, strict=True))

@@ -85,9 +85,7 @@ class ControlComparison:
 
 
 def evaluate_controls(
-    config: EvaluateConfig,
-    folder: str | Path,
-    report: Report | None = None,
+    config: EvaluateConfig, folder: str | Path, report: Report | None = None
 ) -> ControlComparison:
     """Run the methods of a configuration with ``controls``, once for each of its budgets.
 
@@ -206,11 +204,11 @@ def paired_logs(runs: Sequence[Run], own: Sequence[Run]) -> dict[ProblemName, fl
     return {problem: float(np.mean(found)) for problem, found in logs.items()}
 
 
-def bootstrap(means: Float64[np.ndarray, "F"], seed: int = 0) -> tuple[float, float]:
+def bootstrap(means: Float64[np.ndarray, "F"]) -> tuple[float, float]:
     """Return the 95 % interval of the mean of families by resampling them; nan of fewer than 2."""
     if len(means) < 2:
         return float("nan"), float("nan")
-    rows = np.random.default_rng(seed).integers(0, len(means), (RESAMPLES, len(means)))
+    rows = np.random.default_rng(0).integers(0, len(means), (RESAMPLES, len(means)))
     low, high = np.percentile(means[rows].mean(axis=1), INTERVAL)
     return float(low), float(high)
 

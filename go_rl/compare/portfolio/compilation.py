@@ -6,7 +6,6 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
-from types import TracebackType
 
 from go_rl.core import Budget, Objective, Optimizer, Plan, Problem
 from go_rl.core.optimizer import Milestone
@@ -39,14 +38,9 @@ class Compilation:
             self._parts.__enter__()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *raised: object) -> None:
         if self._parts is not None:
-            self._parts.__exit__(kind, error, trace)
+            self._parts.__exit__(*raised)
 
     def prepare(self, name: str) -> float:
         """Compile what the method needs; return the seconds that took, which no budget pays."""

@@ -15,6 +15,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO
 
+from go_rl.core.errors import GoRLError
+
 LONGEST = 60
 """Characters of the file's name in the name of the temporary file; file systems allow 255 bytes."""
 
@@ -25,6 +27,15 @@ _KINDS = (
     (stat.S_ISFIFO, "a pipe"),
     (stat.S_ISSOCK, "a socket"),
 )
+
+
+@contextmanager
+def writing(path: str | Path, error: type[GoRLError]) -> Iterator[None]:
+    """Raise an ``error`` that names the path for an `OSError` of the block that writes it."""
+    try:
+        yield
+    except OSError as reason:
+        raise error(f"{path}: cannot be written ({reason.strerror})") from reason
 
 
 @contextmanager

@@ -15,15 +15,10 @@ from typing import Any
 from go_rl.core.errors import HardwareError, nearest
 from go_rl.core.files.own_json import HARDWARE, PLAN, read_own_json
 from go_rl.core.files.paths import path_of
-from go_rl.core.files.whole_file import write_text
+from go_rl.core.files.whole_file import write_text, writing
 from go_rl.core.graph.element_type import ElementType
 from go_rl.core.graph.op_kind import OpKind
-from go_rl.core.hardware.links import (
-    LONGEST_SECONDS,
-    Links,
-    LinkTable,
-    link_table,
-)
+from go_rl.core.hardware.links import LONGEST_SECONDS, Links, LinkTable, link_table
 from go_rl.core.hardware.rates import check_rates, priced_as
 
 MAX_DEVICES = 1024
@@ -215,10 +210,8 @@ class Hardware:
             HardwareError: the path is not that of a file, or cannot be written.
         """
         path = path_of(path, "a hardware file", HardwareError)
-        try:
+        with writing(path, HardwareError):
             write_text(path, json.dumps(self.to_json(), indent=1) + "\n")
-        except OSError as error:
-            raise HardwareError(f"{path}: cannot be written ({error.strerror})") from error
 
     @classmethod
     def load(cls, path: str | Path) -> Hardware:

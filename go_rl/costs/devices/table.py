@@ -11,13 +11,7 @@ from go_rl.core.errors import nearest
 from go_rl.core.files.own_json import SHEET, read_own_json
 from go_rl.core.files.paths import path_of
 from go_rl.core.files.strict_json import read_json
-from go_rl.costs.devices.data_sheet import (
-    MICRO,
-    DataSheet,
-    DeviceError,
-    check_positive,
-    data_sheet,
-)
+from go_rl.costs.devices.data_sheet import MICRO, DataSheet, DeviceError, check_positive, data_sheet
 
 TABLE = Path(__file__).with_name("data_sheets.json")
 COMPARED = ("memory_bandwidth", "multiprocessors", "clock_hz", "vector_flops", "l2_bytes")

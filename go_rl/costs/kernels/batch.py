@@ -82,9 +82,7 @@ def lengths(features: KernelFeatures) -> Int64[np.ndarray, "K"]:
     return np.array(LENGTHS)[np.searchsorted(LENGTHS, count)]
 
 
-def all_batches(
-    features: KernelFeatures,
-) -> Iterator[tuple[Int64[np.ndarray, "J"], KernelBatch]]:
+def all_batches(features: KernelFeatures) -> Iterator[tuple[Int64[np.ndarray, "J"], KernelBatch]]:
     """Return all kernels in batches for pricing, and which they are."""
     bucket = lengths(features)
     for length in LENGTHS:

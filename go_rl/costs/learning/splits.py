@@ -129,11 +129,7 @@ def _divided(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 
 def _checked(
-    name: str,
-    train: np.ndarray,
-    validation: np.ndarray,
-    test: np.ndarray,
-    **others: np.ndarray,
+    name: str, train: np.ndarray, validation: np.ndarray, test: np.ndarray, **others: np.ndarray
 ) -> DataSplit:
     """The split; a `TrainingError` if a part is empty."""
     parts = {"train": train, "validation": validation, "test": test, **others}

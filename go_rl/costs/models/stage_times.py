@@ -12,6 +12,7 @@ from typing import Any
 from go_rl.core import RecordError
 from go_rl.core.files.strict_json import parse_json
 from go_rl.core.files.typed_json import from_json
+from go_rl.core.files.whole_file import writing
 
 FORMAT = "go_rl-stage-times-1"
 
@@ -40,12 +41,10 @@ def append_times(path: Path, times: StageTimes) -> None:
         RecordError: it cannot be written.
     """
     line = json.dumps({"format": FORMAT, **asdict(times)}, allow_nan=False) + "\n"
-    try:
+    with writing(path, RecordError):
         path.parent.mkdir(parents=True, exist_ok=True)
         with path.open("a", encoding="utf-8") as file:
             file.write(line)
-    except OSError as error:
-        raise RecordError(f"{path}: cannot be written ({error.strerror})") from error
 
 
 def read_times(path: Path) -> list[StageTimes]:

@@ -10,12 +10,7 @@ import numpy as np
 from jaxtyping import Float64, Int
 
 from go_rl.costs.devices import DataSheet
-from go_rl.costs.operators.architectures import (
-    AMPERE,
-    WITH_WINOGRAD,
-    generation_of,
-    power_ratio,
-)
+from go_rl.costs.operators.architectures import AMPERE, WITH_WINOGRAD, generation_of, power_ratio
 from go_rl.costs.operators.attention_model import AttentionInputs
 from go_rl.costs.operators.product_model import WINOGRAD, ProductInputs
 from go_rl.costs.operators.stream_model import StreamInputs

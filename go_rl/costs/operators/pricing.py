@@ -182,9 +182,7 @@ def _of_group(
 
 
 def _on_host(
-    own: Float[np.ndarray, "R"],
-    usual: Float[np.ndarray, "R"],
-    stated: Float64[np.ndarray, "R"],
+    own: Float[np.ndarray, "R"], usual: Float[np.ndarray, "R"], stated: Float64[np.ndarray, "R"]
 ) -> Float64[np.ndarray, "R"]:
     """Floors of the host that was measured, or of the usual one made slower where a host is
     ``stated``: a host is the same whatever GPU it has."""

@@ -13,7 +13,7 @@ import numpy as np
 from jaxtyping import Float32, Float64
 
 from go_rl.core import CheckpointError
-from go_rl.core.files.whole_file import write_text
+from go_rl.core.files.whole_file import write_text, writing
 from go_rl.core.installed import optional_library
 from go_rl.costs.kernels.features import KernelFeatures
 from go_rl.costs.learning.predictor import Predictor
@@ -111,10 +111,8 @@ class BoostedTrees(Predictor[SummedKernels, Float32[np.ndarray, "K S"]]):
 
     def save(self, path: Path) -> None:
         """Write the trees to a file, in LightGBM's own text."""
-        try:
+        with writing(path, CheckpointError):
             write_text(path, self.text)
-        except OSError as error:
-            raise CheckpointError(f"{path}: cannot be written ({error.strerror})") from error
 
     @classmethod
     def load(cls, source: str | Path) -> BoostedTrees:

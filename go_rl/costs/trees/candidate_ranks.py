@@ -16,7 +16,7 @@ from jaxtyping import Float32, Float64
 
 from go_rl.core import CheckpointError, TrainingError
 from go_rl.core.files.strict_json import read_json
-from go_rl.core.files.whole_file import write_text
+from go_rl.core.files.whole_file import write_text, writing
 from go_rl.core.installed import optional_library
 from go_rl.core.ranges import COUNT, PART, Range, check_ranges
 from go_rl.costs.learning.predictor import Predictor
@@ -151,10 +151,8 @@ def save_booster(booster: Any, path: Path, kind: str) -> None:
         CheckpointError: the file cannot be written.
     """
     model = json.loads(booster.save_raw("json").decode())
-    try:
+    with writing(path, CheckpointError):
         write_text(path, json.dumps({"format": kind, "model": model}))
-    except OSError as error:
-        raise CheckpointError(f"{path}: cannot be written ({error.strerror})") from error
 
 
 def load_booster(source: str | Path, kind: str, what: str) -> Any:

@@ -107,12 +107,11 @@ def library_chains(graph: OpGraph, most: int | None = None) -> list[LibraryChain
         most: convolutions, the last ones, of each chain; None: as many as there are.
     """
     readers: list[list[int]] = [[] for _ in range(graph.num_nodes)]
-    producers: list[list[int]] = [[] for _ in range(graph.num_nodes)]
     for sender, receiver in zip(graph.senders.tolist(), graph.receivers.tolist(), strict=True):
         readers[sender].append(receiver)
-        producers[receiver].append(sender)
-    sums = [n for n in range(graph.num_nodes) if opcode(graph.op_type[n]) in SUMS and producers[n]]
-    found = [_chain(graph, end, readers, producers, most) for end in sums]
+    reading = sorted(set(graph.receivers.tolist()))
+    sums = [node for node in reading if opcode(graph.op_type[node]) in SUMS]
+    found = [_chain(graph, end, readers, most) for end in sums]
     return [each for each in found if len(each.convolutions) >= FEWEST]
 
 
@@ -126,9 +125,7 @@ def chain_kernels(chain: LibraryChain, leader: Int[np.ndarray, "N"]) -> tuple[in
     return tuple(sorted({int(leader[node]) for node in chain.nodes}))
 
 
-def _chain(
-    graph: OpGraph, end: int, readers: list[list[int]], producers: list[list[int]], most: int | None
-) -> LibraryChain:
+def _chain(graph: OpGraph, end: int, readers: list[list[int]], most: int | None) -> LibraryChain:
     taken, convolutions = {end}, []
     for node in range(end - 1, -1, -1):
         if len(taken) == MOST or not _leads_only(graph, node, readers[node], taken):

@@ -43,9 +43,6 @@ class FusionArrays(NamedTuple):
     succ_ptr: np.ndarray
     succ: np.ndarray
     """[N + 1], [P] distinct consumers, ascending."""
-    pred_ptr: np.ndarray
-    pred: np.ndarray
-    """[N + 1], [P] distinct producers."""
     tensors: np.ndarray
     """[N] tensors that a node reads and writes."""
 
@@ -99,7 +96,6 @@ def _fusion_arrays(graph: OpGraph) -> FusionArrays:
     count = graph.num_nodes
     pairs = np.unique(graph.senders.astype(np.int64) * count + graph.receivers)
     senders, receivers = pairs // max(count, 1), pairs % max(count, 1)
-    by_receiver = np.lexsort((senders, receivers))
     read = np.unique(
         np.stack([graph.receivers, graph.senders, graph.edge_output]).astype(np.int64), axis=1
     )
@@ -111,8 +107,6 @@ def _fusion_arrays(graph: OpGraph) -> FusionArrays:
         fusible=fusible_kinds(),
         succ_ptr=np.searchsorted(senders, np.arange(count + 1)).astype(np.int64),
         succ=receivers,
-        pred_ptr=np.searchsorted(receivers[by_receiver], np.arange(count + 1)).astype(np.int64),
-        pred=senders[by_receiver],
         tensors=tensors.astype(np.int64),
     )
 

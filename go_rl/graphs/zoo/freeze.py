@@ -92,9 +92,9 @@ def freeze(models: Sequence[ZooModel], folder: Path = FOLDER) -> list[str]:
     return changed
 
 
-def changed_models(models: Sequence[ZooModel], folder: Path = FOLDER) -> list[str]:
+def changed_models(models: Sequence[ZooModel]) -> list[str]:
     """Return the recipes whose graph is not the frozen one; nothing is written."""
-    index = _index(folder)
+    index = _index(FOLDER)
     return [m.name for m in models if entry_of(m, trace_entry(m)) != index.get(m.name)]
 
 

@@ -63,8 +63,8 @@ class PartCompilation(Protocol):
 
     def __exit__(self, *raised: object) -> None: ...
 
-    def need(self, *parts: str) -> float:
-        """Have parts compiled; return the seconds that took."""
+    def need(self, *parts: str) -> None:
+        """Have parts compiled."""
         ...
 
 

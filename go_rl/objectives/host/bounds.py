@@ -7,7 +7,7 @@ import numpy as np
 from go_rl.core import Problem
 from go_rl.core.graph.heads_tails import path_sums_before
 from go_rl.objectives.host.hypergraph import Contraction, contract_problem
-from go_rl.objectives.host.max_load_cut_bound import cut_bound, fractional_refutes, seconds_by_side
+from go_rl.objectives.host.max_load_cut_bound import fractional_refutes, seconds_by_side
 
 ROUNDING = 1e-9
 """Bounds are lowered by this share, so that rounding never lifts one above a real plan."""
@@ -15,19 +15,9 @@ STEPS = 60
 """Halvings of the interval that holds the fractional bound."""
 
 
-def max_load_bound(problem: Problem, high: float = np.inf, seconds: float = 0.0) -> float:
-    """Return a lower bound in seconds on the largest load of any legal plan.
-
-    Args:
-        problem: any mix of devices; memory limits and transfers may be ignored, never added.
-        high: the value of a plan in hand; no bound above it can exist.
-        seconds: time for the cut bound, which costs many minimum cuts; 0: work alone.
-    """
-    contraction = contract_problem(problem)
-    low = fractional_bound(contraction)
-    if seconds > 0 and np.isfinite(high) and high > low:
-        low = max(low, cut_bound(contraction, low, high, seconds))
-    return low * (1.0 - ROUNDING)
+def max_load_bound(problem: Problem) -> float:
+    """Return a lower bound in seconds on the largest load of any legal plan, by work alone."""
+    return fractional_bound(contract_problem(problem)) * (1.0 - ROUNDING)
 
 
 def fractional_bound(contraction: Contraction) -> float:

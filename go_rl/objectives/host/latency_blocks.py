@@ -13,11 +13,7 @@ import numpy as np
 from jaxtyping import Int32
 
 from go_rl.core import Problem
-from go_rl.objectives.host.hypergraph import (
-    Contraction,
-    contract,
-    contract_problem,
-)
+from go_rl.objectives.host.hypergraph import Contraction, contract, contract_problem
 
 Edges = tuple[Int32[np.ndarray, "_"], Int32[np.ndarray, "_"]]
 """Senders and receivers, distinct pairs sorted by sender."""

@@ -11,12 +11,7 @@ from jaxtyping import Bool, Int64
 
 from go_rl.core import Plan, Problem, Progress
 from go_rl.graphs.cutting.fusion import NO_FUSION
-from go_rl.objectives.common.all_assignments import (
-    MOST_ASSIGNMENTS,
-    assignments,
-    gave_up,
-    proved,
-)
+from go_rl.objectives.common.all_assignments import MOST_ASSIGNMENTS, assignments, gave_up, proved
 from go_rl.objectives.common.incumbent import Incumbent, finish_plan
 from go_rl.objectives.makespan.workspace import MakespanWorkspace, makespan_workspace
 

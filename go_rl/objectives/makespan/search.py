@@ -10,11 +10,7 @@ from go_rl.objectives.makespan.methods.composed import Composed
 from go_rl.objectives.makespan.methods.expert import MakespanExpert
 from go_rl.objectives.makespan.methods.hdp.hdp import HDP
 from go_rl.objectives.makespan.methods.heft import Heft
-from go_rl.objectives.makespan.methods.layer_splits import (
-    EqualLayers,
-    FillInOrder,
-    LayersBySpeed,
-)
+from go_rl.objectives.makespan.methods.layer_splits import EqualLayers, FillInOrder, LayersBySpeed
 from go_rl.objectives.makespan.methods.metis import MakespanMetis
 from go_rl.objectives.makespan.methods.random import MakespanRandom
 

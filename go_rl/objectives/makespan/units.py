@@ -66,10 +66,10 @@ class MakespanUnits:
             rank[u] += (self.traffic[rows] + rank[units.succ[rows]]).max(initial=0.0)
         return rank
 
-    def nodes_of(self, rows: np.ndarray, other: int = 0) -> np.ndarray:
-        """Spread [..., U] rows over [..., N] nodes; nodes without a unit get ``other``."""
+    def nodes_of(self, rows: np.ndarray) -> np.ndarray:
+        """Spread [..., U] rows over [..., N] nodes; nodes without a unit get 0."""
         held = self.unit_of >= 0
-        spread = np.full((*rows.shape[:-1], len(self.unit_of)), other, rows.dtype)
+        spread = np.zeros((*rows.shape[:-1], len(self.unit_of)), rows.dtype)
         spread[..., held] = rows[..., self.unit_of[held]]
         return spread
 

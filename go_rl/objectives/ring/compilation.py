@@ -7,11 +7,9 @@ which a run needs them. Where everything is on disk no process is started.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
-from types import TracebackType
 from typing import Any
 
 import numpy as np
@@ -153,12 +151,7 @@ class RingCompilation:
                 self._waiting[part] = self._pool.submit(self._worker.call, request, LONGEST)
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *raised: object) -> None:
         for waiting in self._waiting.values():
             waiting.cancel()
         if self._worker is not None:
@@ -166,12 +159,9 @@ class RingCompilation:
             self._worker.stop()
         self._pool.shutdown(wait=False)
 
-    def need(self, *parts: str) -> float:
-        """Have parts compiled; return the seconds that took, which no budget pays.
-
-        A second process that fails costs time only: the functions are then compiled here.
-        """
-        started = time.perf_counter()
+    def need(self, *parts: str) -> None:
+        """Have parts compiled. A second process that fails costs time only: the functions are then
+        compiled here."""
         for part in parts:
             if part not in self._missing:
                 continue
@@ -182,4 +172,3 @@ class RingCompilation:
                     waiting.result()
             compile_part((part, self._strict))
             self._missing.remove(part)
-        return time.perf_counter() - started

@@ -12,6 +12,9 @@ from go_rl.core.graph.heads_tails import path_sums_after, path_sums_before
 from go_rl.core.graph.list_order import list_order as list_schedule
 from go_rl.objectives.common.units import RingUnits
 
+ROUNDS = 30
+"""Times that `barycentric` moves every unit."""
+
 
 def depth_first(units: RingUnits, rank: Float64[np.ndarray, "U"]) -> Int32[np.ndarray, "U"]:
     """Return a depth-first topological order; lower [U] rank first among equals."""
@@ -39,9 +42,7 @@ def positions(order: Int32[np.ndarray, "U"]) -> Float64[np.ndarray, "U"]:
     return place
 
 
-def barycentric(
-    units: RingUnits, place: Float64[np.ndarray, "U"], rounds: int = 30
-) -> Float64[np.ndarray, "U"]:
+def barycentric(units: RingUnits, place: Float64[np.ndarray, "U"]) -> Float64[np.ndarray, "U"]:
     """Return [U] places in a topological order with short edges.
 
     Every unit moves towards the mean place of its neighbours, places are ranked again, and so on
@@ -50,7 +51,7 @@ def barycentric(
     count = units.num_units
     source = np.repeat(np.arange(count), np.diff(units.succ_ptr))
     degree = np.bincount(source, minlength=count) + np.bincount(units.succ, minlength=count)
-    for _ in range(rounds):
+    for _ in range(ROUNDS):
         total = np.bincount(source, place[units.succ], count)
         total += np.bincount(units.succ, place[source], count)
         mean = np.where(degree > 0, total / np.maximum(degree, 1), place)

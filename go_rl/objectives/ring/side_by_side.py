@@ -62,7 +62,7 @@ class Room(CompiledStruct):
     """Number of chips k."""
 
 
-def new_piece(units: RingUnits, order: Int32[np.ndarray, "U"], chips: int) -> Piece:
+def new_piece(order: Int32[np.ndarray, "U"], chips: int) -> Piece:
     """Allocate the scratch of an order."""
     count = len(order)
     place = np.empty(count, np.int64)
@@ -217,7 +217,7 @@ class SideBySide:
 
     def __init__(self, cuts: LinearCuts, chips: int) -> None:
         self._cuts, self._chips = cuts, chips
-        self._piece = new_piece(cuts.units, cuts.order, chips)
+        self._piece = new_piece(cuts.order, chips)
 
     def stages(self, seconds: float, weight: float) -> Int32[np.ndarray, "U"] | None:
         """Return the [U] chip of each unit, none busier than ``seconds`` and no cut either, with

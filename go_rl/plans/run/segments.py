@@ -32,9 +32,7 @@ class Segments:
 
 
 def cut_segments(
-    graph: OpGraph,
-    device: Int[np.ndarray, "N"],
-    leader: Int[np.ndarray, "N"] | None = None,
+    graph: OpGraph, device: Int[np.ndarray, "N"], leader: Int[np.ndarray, "N"] | None = None
 ) -> Segments:
     """Return the segments of a placement.
 
@@ -74,10 +72,7 @@ def cut_segments(
 
 
 def _levels(
-    graph: OpGraph,
-    home: Int64[np.ndarray, "N"],
-    unit: Int64[np.ndarray, "N"],
-    free: np.ndarray,
+    graph: OpGraph, home: Int64[np.ndarray, "N"], unit: Int64[np.ndarray, "N"], free: np.ndarray
 ) -> Int64[np.ndarray, "N"]:
     """[N] level of each node, equal within a kernel."""
     counts = ~free[graph.senders] & (unit[graph.senders] != unit[graph.receivers])

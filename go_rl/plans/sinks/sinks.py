@@ -11,7 +11,7 @@ import numpy as np
 from go_rl.core import Hardware, OpGraph, Plan, SplitError
 from go_rl.core.errors import nearest
 from go_rl.core.files.paths import path_of
-from go_rl.core.files.whole_file import write_bytes
+from go_rl.core.files.whole_file import write_bytes, writing
 from go_rl.core.printable import counted
 from go_rl.graphs.readers.recognise import Format, names_function, recognise
 from go_rl.plans.sinks.devices_by_name import (
@@ -144,10 +144,8 @@ def write_sink(
         content = render_sink(name, plan, graph).encode()
     else:
         content = sink.of_model(placed(name, plan, graph), _model_of(sink, model), path)
-    try:
+    with writing(path, SplitError):
         write_bytes(path, content)
-    except OSError as error:
-        raise SplitError(f"{path}: cannot be written ({error.strerror})") from error
 
 
 def is_text(name: str) -> bool:

@@ -24,12 +24,7 @@ from go_rl.objectives.makespan.units import MakespanUnits
 from go_rl.policy.dispatch.features import HeadWeights
 from go_rl.policy.dispatch.observations import arrive, see_devices, see_units
 from go_rl.policy.dispatch.ready_units import join, leave
-from go_rl.policy.dispatch.rollout_state import (
-    DispatchArrays,
-    clear,
-    dispatch_arrays,
-    new_state,
-)
+from go_rl.policy.dispatch.rollout_state import DispatchArrays, clear, dispatch_arrays, new_state
 from go_rl.runtime.decoder_calls import count_decoder_calls
 from go_rl.runtime.threads import on_threads
 

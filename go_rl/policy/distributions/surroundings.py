@@ -37,9 +37,7 @@ def _finite(values: Float[Array, "U B"], edge: Float[Array, "U B"], other: float
 
 
 def seen_chips(
-    graph: jraph.GraphsTuple,
-    chip: Int[Array, "B U"],
-    num_devices: Int[Array, ""],
+    graph: jraph.GraphsTuple, chip: Int[Array, "B U"], num_devices: Int[Array, ""]
 ) -> Float[Array, "B U 6"]:
     """Return, for each node: its chip, the loads of that chip and its neighbours against the mean,
     and the room towards producers and consumers."""

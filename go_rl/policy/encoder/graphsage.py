@@ -21,10 +21,7 @@ class GraphSage(nn.Module):
 
     @nn.compact
     def __call__(
-        self,
-        h: Float[Array, "U D"],
-        senders: Int[Array, "E"],
-        receivers: Int[Array, "E"],
+        self, h: Float[Array, "U D"], senders: Int[Array, "E"], receivers: Int[Array, "E"]
     ) -> Float[Array, "U D"]:
         """Return [U, D] embeddings after one step along the edges."""
         producers = max_pool(nn.relu(nn.Dense(self.width, name="producers")(h)), senders, receivers)

@@ -115,19 +115,8 @@ def pricer(workers: str) -> Pricer:
 def collect(
     agent: Agent, case: TrainingCase, sizes: Mapping[str, int], credit: Credit, seed: int
 ) -> Collected:
-    """Collect one batch in this process; see `collect_all`."""
-    return collect_all(agent, [(case, seed)], sizes, credit)[0]
-
-
-def collect_all(
-    agent: Agent,
-    cases: Sequence[tuple[TrainingCase, int]],
-    sizes: Mapping[str, int],
-    credit: Credit,
-    pricer: Pricer = price_here,
-) -> list[Collected]:
-    """Draw, solve and price a batch for each problem in this process; see `collect_share`."""
-    return collect_share(agent, cases, sizes, credit, everything(len(cases)), pricer).own
+    """Collect one batch in this process; see `collect_share`."""
+    return collect_share(agent, [(case, seed)], sizes, credit, everything(1)).own[0]
 
 
 def collect_share(

@@ -119,11 +119,7 @@ def update(
 
 @partial(jax.jit, static_argnums=(0, 1))
 def gradient(
-    policy: Policy,
-    config: PPOConfig,
-    params: Params,
-    batch: Batch,
-    old: Judged,
+    policy: Policy, config: PPOConfig, params: Params, batch: Batch, old: Judged
 ) -> tuple[Params, Metrics]:
     """Return the gradient of the loss on one batch."""
     return jax.grad(loss, argnums=2, has_aux=True)(policy, config, params, batch, old)

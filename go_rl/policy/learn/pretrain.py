@@ -21,11 +21,7 @@ from go_rl.policy.learn.collect import (
     collect_share,
     price_here,
 )
-from go_rl.policy.learn.config import (
-    NodesTrainConfig,
-    RingTrainConfig,
-    TrainConfig,
-)
+from go_rl.policy.learn.config import NodesTrainConfig, RingTrainConfig, TrainConfig
 from go_rl.policy.learn.devices import on_all_devices, split_samples
 from go_rl.policy.learn.ppo import Metrics, new_learner, update
 from go_rl.policy.learn.problems.curriculum import CACHE, Curriculum

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import cached_property
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float32, Int32, Int64
@@ -18,16 +17,10 @@ from go_rl.core.decisions import Decisions
 from go_rl.objectives.makespan.choices import softly_placed
 from go_rl.objectives.makespan.units import MakespanUnits
 from go_rl.objectives.makespan.workspace import MakespanWorkspace
-from go_rl.policy.agent import Actions, Agent, Options, Start
+from go_rl.policy.agent import Options, Start
 from go_rl.policy.makespan_plans import MakespanPlans
-from go_rl.policy.network import Encoded
 from go_rl.policy.nodes.node_decoder import NodeActions
-from go_rl.policy.nodes.node_options import (
-    UnitOptions,
-    deciding_nodes,
-    node_options,
-    unit_leaders,
-)
+from go_rl.policy.nodes.node_options import UnitOptions, deciding_nodes, node_options, unit_leaders
 from go_rl.policy.plan_decoder import ProposalArrays
 
 
@@ -61,20 +54,6 @@ class NodesPlans(MakespanPlans):
         """The devices of the reference plan."""
         rows = reference_choices(self.workspace, self.units)
         return {"placement": padded_choices(rows, len(self.padded.real))}
-
-    def draw(
-        self,
-        agent: Agent,
-        encoded: Encoded,
-        group: str,
-        noise: Float32[np.ndarray, "B"],
-        key: jax.Array,
-        start: Start | None = None,
-    ) -> Actions:
-        """Draw among the options; without ``start``, draws go on from the reference plan."""
-        start = self.reference_start if start is None else start
-        decisions = self.decisions_of(group)
-        return agent.draw(self.padded, encoded, decisions, key, noise, self.choices, start)
 
     def decisions(self, proposals: ProposalArrays) -> Decisions:
         """Return the choices of the last iteration."""

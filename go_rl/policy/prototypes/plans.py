@@ -11,9 +11,8 @@ from jaxtyping import Float32, Float64
 from go_rl.objectives.common.cross_entropy import Finds
 from go_rl.objectives.common.units import RingUnits
 from go_rl.objectives.makespan.units import MakespanUnits
-from go_rl.policy.agent import Actions, Agent, Start
+from go_rl.policy.agent import Agent
 from go_rl.policy.config import PrototypePolicyConfig
-from go_rl.policy.network import Encoded
 from go_rl.policy.plan_decoder import PlanDecoder
 from go_rl.policy.prototypes.decoder import PrototypeDecoder
 from go_rl.policy.prototypes.policy import PLAN
@@ -44,18 +43,6 @@ class PrototypePlans(PlanDecoder):
         """Return the number of prototypes: each comes once in a round."""
         assert isinstance(agent.config, PrototypePolicyConfig)
         return agent.config.prototypes
-
-    def draw(
-        self,
-        agent: Agent,
-        encoded: Encoded,
-        group: str,
-        noise: Float32[np.ndarray, "B"],
-        key: jax.Array,
-        start: Start | None = None,
-    ) -> Actions:
-        """Draw weights."""
-        return agent.draw(self.padded, encoded, (PLAN,), key, noise)
 
 
 def preferred(agent: Agent, plans: PrototypePlans) -> Float32[np.ndarray, "K W"]:

@@ -21,9 +21,8 @@ from go_rl.envs.rewards import LOG_SPEED_UP
 from go_rl.objectives.common.incumbent import Incumbent
 from go_rl.objectives.ring.methods.stage_prices import price_samples
 from go_rl.objectives.ring.workspace import RingWorkspace, ring_workspace
-from go_rl.policy.agent import Actions, Agent, Start
+from go_rl.policy.agent import Actions
 from go_rl.policy.config import MAX_CHIPS
-from go_rl.policy.network import Encoded
 from go_rl.policy.observations.policy_graph import PolicyGraph
 from go_rl.policy.plan_decoder import PlanDecoder, ProposalArrays, Rollouts
 from go_rl.policy.ring.cut_log_probs import CutWindows, blank_windows
@@ -69,18 +68,6 @@ class RingPlans(PlanDecoder):
     def decisions_of(self, group: str) -> tuple[str, ...]:
         """The group is one."""
         return (group,)
-
-    def draw(
-        self,
-        agent: Agent,
-        encoded: Encoded,
-        group: str,
-        noise: Float32[np.ndarray, "B"],
-        key: jax.Array,
-        start: Start | None = None,
-    ) -> Actions:
-        """Draw chips."""
-        return agent.draw(self.padded, encoded, (group,), key, noise)
 
     def proposals(self, actions: Actions, noise: Float32[np.ndarray, "B"]) -> ProposalArrays:
         """Return [B, U] chips with [B, U, k] log-probabilities."""

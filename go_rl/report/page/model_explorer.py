@@ -18,7 +18,7 @@ import numpy as np
 import onnx
 
 from go_rl.core import OpGraph, Plan, PlanError, Problem
-from go_rl.core.files.whole_file import write_text
+from go_rl.core.files.whole_file import write_text, writing
 from go_rl.core.unit_text import bytes_text, seconds_text
 from go_rl.graphs.readers.onnx.load import load_whole
 from go_rl.objectives.makespan.choices import NOWHERE
@@ -67,10 +67,8 @@ def save_model_explorer(
     for file, layer in zip(data_paths(path), _layers(problem, plan, seconds), strict=True):
         documents[file] = node_data(targets, layer)
     for file, document in documents.items():
-        try:
+        with writing(file, PlanError):
             write_text(file, json.dumps(document, allow_nan=False, ensure_ascii=False) + "\n")
-        except OSError as error:
-            raise PlanError(f"{file}: cannot be written ({error.strerror})") from error
     return tuple(documents)
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from go_rl.core import PlanError
 from go_rl.core.files.paths import path_of
-from go_rl.core.files.whole_file import write_text
+from go_rl.core.files.whole_file import write_text, writing
 from go_rl.report.page.document import ShownPlan, page_document
 from go_rl.verify.check_plan import check_same_graph
 
@@ -30,10 +30,8 @@ def write_page(shown: Sequence[ShownPlan], path: str | Path) -> None:
     """
     path = path_of(path, "a page's file", PlanError)
     text = page_text(shown)
-    try:
+    with writing(path, PlanError):
         write_text(path, text)
-    except OSError as error:
-        raise PlanError(f"{path}: cannot be written ({error.strerror})") from error
 
 
 def page_text(shown: Sequence[ShownPlan]) -> str:

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from go_rl.core import PlanError
-from go_rl.core.files.whole_file import write_text
+from go_rl.core.files.whole_file import write_text, writing
 from go_rl.objectives.makespan.simulate.timeline import Timeline
 
 TICKS = 1024.0
@@ -37,10 +37,8 @@ def save_chrome_trace(timeline: Timeline, path: str | Path) -> None:
         PlanError: it cannot be written.
     """
     text = json.dumps(chrome_trace(timeline), allow_nan=False, separators=(",", ":"))
-    try:
+    with writing(path, PlanError):
         write_text(Path(path), text + "\n")
-    except OSError as error:
-        raise PlanError(f"{path}: cannot be written ({error.strerror})") from error
 
 
 def chrome_trace(timeline: Timeline) -> dict[str, Any]:

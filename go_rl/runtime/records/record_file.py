@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from go_rl.core.errors import RecordError
-from go_rl.core.files.whole_file import whole_file
+from go_rl.core.files.whole_file import whole_file, writing
 from go_rl.runtime.array_file import open_packed
 from go_rl.runtime.records.record import Record
 
@@ -28,13 +28,14 @@ def export_records(records: Iterable[Record], path: str | Path) -> None:
     """
     path, kept = Path(path), list(records)
     header = {"format": FORMAT, "version": VERSION, "count": len(kept)}
-    try:
+    with (
+        writing(path, RecordError),
+        whole_file(path) as raw,
         # No name and no time inside, which gzip.open would write.
-        with whole_file(path) as raw, gzip.GzipFile("", "wb", fileobj=raw, mtime=0) as file:
-            for document in (header, *(record.to_json() for record in kept)):
-                file.write(json.dumps(document, allow_nan=False).encode() + b"\n")
-    except OSError as error:
-        raise RecordError(f"{path}: cannot be written ({error.strerror})") from error
+        gzip.GzipFile("", "wb", fileobj=raw, mtime=0) as file,
+    ):
+        for document in (header, *(record.to_json() for record in kept)):
+            file.write(json.dumps(document, allow_nan=False).encode() + b"\n")
 
 
 def load_records(path: str | Path) -> list[Record]:

@@ -82,9 +82,7 @@ class DomainStore:
     """
 
     def __init__(
-        self,
-        problem: Problem | RingInstance,
-        constraints: Sequence[CustomConstraint] = (),
+        self, problem: Problem | RingInstance, constraints: Sequence[CustomConstraint] = ()
     ) -> None:
         self.instance = problem if isinstance(problem, RingInstance) else ring_instance(problem)
         self.constraints = tuple(constraints)

@@ -76,13 +76,11 @@ class CpSatOptions:
     may exceed a chip's memory by the weights of its copies."""
 
 
-def first_partition(
-    instance: RingInstance, seconds: float = 60.0, workers: int = 2, seed: int = 0
-) -> CpSatResult:
+def first_partition(instance: RingInstance, seconds: float = 60.0, workers: int = 2) -> CpSatResult:
     """Return CP-SAT's first legal partition, or the proof that there is none."""
     started = time.perf_counter()
     model = _RingModel(instance)
-    solver = _solver(seconds - (time.perf_counter() - started), workers, seed)
+    solver = _solver(seconds - (time.perf_counter() - started), workers, 0)
     status = _STATUS[solve_interruptibly(solver, model.cp)]
     device = model.device(solver) if status.ok else None
     return CpSatResult(status, device, time.perf_counter() - started)

@@ -13,18 +13,13 @@ from go_rl.tuning.loop.tuning_state import TuningState
 class SlotReport:
     """A slot that is over."""
 
-    number: int
-    """Number of the slot, from 1."""
     operator: int
     """Operator that had the slot."""
     seconds: float
     """Seconds of the clock that the slot took."""
-    trials: int
-    """Trials measured in the slot."""
-    gain: float
-    """Seconds by which the network's latency fell."""
     predicted: float | None
-    """Predicted `gain`; None: the scheduler predicts nothing."""
+    """Seconds by which the scheduler predicted that the network's latency would fall; None: it
+    predicts nothing."""
     lapsed: bool = False
     """Whether a static scheme gave the slot to a finished operator."""
 

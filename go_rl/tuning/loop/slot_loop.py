@@ -171,15 +171,14 @@ class _SlotLoop:
             number = state.slot + 1
         else:
             chosen, number = state.current, state.slot
-        latency, elapsed, trials = state.latency, state.elapsed, state.trials
+        elapsed = state.elapsed
         if lapsed := state.finished(chosen):
             self._keep(TrialBatch("lapse", chosen, number, (), state.slot_seconds))
         else:
             self._measure("slot", chosen, number, state.config.batch)
             while state.current is not None:
                 self._measure("slot", chosen, number, state.config.batch)
-        gain, seconds = latency - state.latency, state.elapsed - elapsed
-        report = SlotReport(number, chosen, seconds, state.trials - trials, gain, predicted, lapsed)
+        report = SlotReport(chosen, state.elapsed - elapsed, predicted, lapsed)
         self._listener.on_slot(state, report)
         return True
 

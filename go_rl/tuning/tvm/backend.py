@@ -290,11 +290,7 @@ class TvmBackend:
 
     def _request(self, function: NetworkFunction, document: Any) -> CandidateRequest:
         return CandidateRequest(
-            function.text,
-            document,
-            self.network.code,
-            self._common,
-            self._config.candidate_timing,
+            function.text, document, self.network.code, self._common, self._config.candidate_timing
         )
 
     def _outcomes(self, requests: Sequence[CandidateRequest]) -> list[RequestOutcome]:

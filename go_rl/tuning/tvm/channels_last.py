@@ -50,10 +50,7 @@ def channels_last(module: Any) -> Any:
     Args:
         module: with a function ``main``; weights are constants, which stay to be folded.
     """
-    from tvm.relax.expr_functor import (  # pyright: ignore[reportMissingImports]
-        PyExprMutator,
-        mutator,
-    )
+    from tvm.relax.expr_functor import PyExprMutator, mutator  # pyright: ignore[reportMissingImports]
 
     relax = import_tvm().relax
 

@@ -29,10 +29,7 @@ _UNARY: Mapping[str, Callable[..., Any]] = MappingProxyType(
 def fold_constants(module: Any) -> Any:
     """Return a module of Relax whose function ``main`` computes nothing from constants alone that
     is in the table of this file."""
-    from tvm.relax.expr_functor import (  # pyright: ignore[reportMissingImports]
-        PyExprMutator,
-        mutator,
-    )
+    from tvm.relax.expr_functor import PyExprMutator, mutator  # pyright: ignore[reportMissingImports]
 
     tvm = import_tvm()
     relax = tvm.relax

@@ -24,16 +24,14 @@ from go_rl.tuning.tvm.space import ILLEGAL, scheduled
 
 
 def network_programs(
-    network: LoweredNetwork, candidates: Mapping[str, Any], device: str | None = None,
-    compiled: bool = False,
-) -> NetworkPrograms:  # fmt: skip
+    network: LoweredNetwork, candidates: Mapping[str, Any], compiled: bool = False
+) -> NetworkPrograms:
     """Return the programs of a network, and its calls in order.
 
     Args:
         network: lowered by TVM.
         candidates: documents of TVM's traces by the workload of a function, as ``candidates.json``
             of ``go-rl tune programs`` has them; other functions have TVM's default schedule.
-        device: name of the machine; None: this one.
         compiled: whether each function is compiled, for predictors that read machine code.
     """
     level = network.code.level if compiled else ""
@@ -46,7 +44,7 @@ def network_programs(
         ),
         called=np.array([owner[name] for name, _ in calls], np.int64),
         before=tuple(waits for _, waits in calls),
-        target=ProgramTarget(device or own_target(), network.code.level),
+        target=ProgramTarget(own_target(), network.code.level),
     )
 
 

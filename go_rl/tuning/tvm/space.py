@@ -58,9 +58,7 @@ def scheduled(module: Any, document: Any) -> Any:
 def with_packed_weights(module: Any) -> Any:
     """Return a scheduled operator whose operands have the layout that its schedule reads weights
     in. Without it, the operator brings them into that layout at each call."""
-    from tvm.s_tir.transform import (  # pyright: ignore[reportMissingImports]
-        RemoveWeightLayoutRewriteBlock,
-    )
+    from tvm.s_tir.transform import RemoveWeightLayoutRewriteBlock  # pyright: ignore[reportMissingImports]
 
     return RemoveWeightLayoutRewriteBlock(skip_tensor_rewrite=True)(module)
 
@@ -164,12 +162,8 @@ class TvmSpace:
 
     def _extract(self, candidates: Sequence[Candidate]) -> None:
         meta = import_meta_schedule()
-        from tvm.s_tir.meta_schedule.arg_info import (  # pyright: ignore[reportMissingImports]
-            ArgInfo,
-        )
-        from tvm.s_tir.meta_schedule.feature_extractor import (  # pyright: ignore[reportMissingImports]
-            PerStoreFeature,
-        )
+        from tvm.s_tir.meta_schedule.arg_info import ArgInfo  # pyright: ignore[reportMissingImports]
+        from tvm.s_tir.meta_schedule.feature_extractor import PerStoreFeature  # pyright: ignore[reportMissingImports]
 
         operands = ArgInfo.from_entry_func(self._module, True)
         measurable = [

@@ -87,10 +87,7 @@ def tune_network(
     quick = replace(config, timing=replace(config.timing, pace_seconds=pace))
     lowered = lower(network, code_target(config.target, config.cores))
     store_at, pace_at = records_of(records, folder)
-    with (
-        RecordStore(store_at) as store,
-        TvmBackend(lowered, quick, pace_at) as backend,
-    ):
+    with RecordStore(store_at) as store, TvmBackend(lowered, quick, pace_at) as backend:
         journal = FileJournal(folder / JOURNAL, _about(lowered, backend, config))
         backend.start(store, budget.preparing, report)
         known = known_trials(store, backend.target, backend.operators)

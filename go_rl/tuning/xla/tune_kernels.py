@@ -74,10 +74,7 @@ def tune_kernels(
     """
     guide, measuring = guide or guide_of(config), config.measuring
     store_at, pace_at = records_of(records, folder)
-    with (
-        RecordStore(store_at) as store,
-        WorkerSource(program, measuring, pace_at) as source,
-    ):
+    with RecordStore(store_at) as store, WorkerSource(program, measuring, pace_at) as source:
         budget = TuningBudget(60.0 * config.minutes)
         timer = KernelTimer(store, source, measuring, program.graph.name, budget)
         run = KernelTuning(FusionSpace(program.graph), guide, timer, budget, config, report, watch)

@@ -8,11 +8,7 @@ import pytest
 tvm = pytest.importorskip("tvm", reason="pip install 'go_rl[tvm]'")
 
 from go_rl.costs.programs.workloads import TensorTask, task_module  # noqa: E402
-from go_rl.costs.programs.workloads.drawn_programs import (  # noqa: E402
-    Drawing,
-    codegen_target,
-    draw_programs,
-)
+from go_rl.costs.programs.workloads.drawn_programs import Drawing, codegen_target, draw_programs  # noqa: E402
 from go_rl.costs.programs.workloads.split_schedules import split_schedules  # noqa: E402
 
 TASKS = [

@@ -17,7 +17,9 @@ from runner.suite import Suite
 
 from go_rl.compare.portfolio import METHODS, run
 from go_rl.core import DECISIONS, RULE_SETS, Budget, Hardware, Objective, Plan, Problem, Status
-from go_rl.objectives.host.bounds import latency_bound, max_load_bound
+from go_rl.objectives.host.bounds import ROUNDING, latency_bound, max_load_bound
+from go_rl.objectives.host.hypergraph import contract_problem
+from go_rl.objectives.host.max_load_cut_bound import cut_bound
 from go_rl.objectives.makespan.workspace import MakespanWorkspace
 from go_rl.objectives.ring.bounds import ring_bound
 from go_rl.solvers import RingSolver
@@ -175,7 +177,8 @@ def bounds_above(problem: Problem, best: float) -> Iterator[str]:
     if problem.objective is Objective.RING:
         found = {"quick": ring_bound(RingSolver(problem).instance)}
     elif problem.objective is Objective.MAX_LOAD:
-        found = {"cut": max_load_bound(problem, high, 1.0)}
+        low = max_load_bound(problem)
+        found = {"cut": cut_bound(contract_problem(problem), low, high, 1.0) * (1.0 - ROUNDING)}
     elif problem.objective is Objective.LATENCY:
         found = {"path": latency_bound(problem)}
     else:

@@ -7,9 +7,7 @@ from policy.tiny import TINY_ORDERS, lattice, tiny_agent
 from go_rl.core import Budget
 from go_rl.objectives.methods import Greedy
 from go_rl.policy.agent import draw, encode, new_agent
-from go_rl.policy.learn.config import (
-    FineTuneConfig,
-)
+from go_rl.policy.learn.config import FineTuneConfig
 from go_rl.policy.learn.fine_tune import FineTuned
 from go_rl.policy.orders.order_policy_search import OrderPolicySearch
 from go_rl.policy.policy_search import PolicySearch

@@ -10,7 +10,8 @@ from go_rl.costs.models import ProblemOptions, make_problem
 from go_rl.graphs.zoo import zoo_graph
 from go_rl.policy.agent import new_agent
 from go_rl.policy.config import RingPolicyConfig
-from go_rl.policy.learn.collect import Credit, TrainingCase, collect_all, pricer
+from go_rl.policy.learn.collect import Credit, TrainingCase, collect_share, pricer
+from go_rl.policy.learn.processes.group import everything
 from go_rl.policy.ring.ring_plans import RingPlans
 
 ray = pytest.importorskip("ray", reason="Ray is an optional extra: pip install 'go_rl[ray]'")
@@ -28,10 +29,11 @@ def _cases() -> list[TrainingCase]:
 def test_ray_and_this_process_agree_bit_for_bit():
     agent = new_agent(RingPolicyConfig(hidden=8, heads=2, decoder_width=4), 0)
     sizes, found = {"placement": 3}, []
+    cases = list(zip(_cases(), (1, 2), strict=True))
     for run in (pricer("local"), pricer("ray")):
         credit = Credit()
         batches = [
-            collect_all(agent, list(zip(_cases(), (1, 2), strict=True)), sizes, credit, run)
+            collect_share(agent, cases, sizes, credit, everything(len(cases)), run).own
             for _ in range(2)
         ]
         found.append((batches, credit.baseline.mean, credit.baseline.variance))
@@ -60,6 +62,7 @@ def test_a_dead_worker_is_named_with_its_problem(monkeypatch):
     monkeypatch.setattr(ray_workers.RolloutWorker, "price", die)
     agent = new_agent(RingPolicyConfig(hidden=8, heads=2, decoder_width=4), 0)
     run = ray_workers.ray_pricer(1)
+    cases = [(_cases()[0], 1)]
     with pytest.raises(TrainingError, match="worker died while it worked on 'ncf'"):
-        collect_all(agent, [(_cases()[0], 1)], {"placement": 2}, Credit(), run)
+        collect_share(agent, cases, {"placement": 2}, Credit(), everything(1), run)
     ray.shutdown()

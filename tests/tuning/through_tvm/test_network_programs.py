@@ -8,6 +8,7 @@ from onnx_networks import convolutions, saved, two_layers
 
 pytest.importorskip("tvm", reason="TVM is an optional extra: pip install 'go_rl[tvm]'")
 
+from go_rl.core.hardware.processor import own_target
 from go_rl.costs.programs.learn.predictor import ProgramPredictor
 from go_rl.costs.programs.machine_code.machine_numbers import MACHINE_NAMES
 from go_rl.costs.programs.network_latency import DEFAULT, TUNED, network_latency, replayed
@@ -31,7 +32,7 @@ def _lowered(tmp_path, model, **dims) -> LoweredNetwork:
 
 def test_two_layers_are_called_one_after_the_other(tmp_path):
     net = _lowered(tmp_path, two_layers(), batch=64)
-    found = network_programs(net, {}, "cpu")
+    found = network_programs(net, {})
     assert [program.name for program in found.programs] == [
         "matmul_add_relu 64x8 8x16 64x16", "matmul 64x16 16x4 64x4",
     ]  # fmt: skip
@@ -39,13 +40,13 @@ def test_two_layers_are_called_one_after_the_other(tmp_path):
     assert found.before == ((), (0,))
     assert {program.schedule for program in found.programs} == {DEFAULT}
     assert all(program.nest is not None and program.exact for program in found.programs)
-    assert found.target.title == "cpu x86-64-v2"
+    assert found.target.title == f"{own_target()} x86-64-v2"
     assert replayed(found, np.array([2.0, 3.0]), 0.5) == pytest.approx(6.0)
 
 
 def test_compiled_functions_tell_their_machine_code(tmp_path):
     net = _lowered(tmp_path, two_layers(), batch=64)
-    (first, second) = network_programs(net, {}, "cpu", compiled=True).programs
+    (first, second) = network_programs(net, {}, compiled=True).programs
     place = MACHINE_NAMES.index("machine_operations")
     products = [2 * 64 * 8 * 16, 2 * 64 * 16 * 4]
     added = 2 * 64 * 16  # the bias, and the larger of it and nothing

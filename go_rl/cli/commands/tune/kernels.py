@@ -55,7 +55,7 @@ def run(config: TuneKernels) -> int:
         return stop.code or OK
     sentences = [
         f"{counted(tuned.candidates, 'fusion')} in {tuned.minutes:.2f} minutes; "
-        f"{counted(tuned.measured, 'kernel')} measured, {tuned.replayed:,} known from before",
+        f"{counted(tuned.measured, 'kernel')} measured, {tuned.replayed:,} known from before"
     ]
     model, table = [config.model], _table(tuned)
     say_ending(Ending((table,), tuned.notes, sentences, "kernels", model, config.tune, folder))

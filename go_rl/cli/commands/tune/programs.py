@@ -10,14 +10,7 @@ import tyro
 
 from go_rl.cli.console import print_json
 from go_rl.cli.exit_codes import OK
-from go_rl.cli.model_arguments import (
-    Dims,
-    Positions,
-    Shapes,
-    positions_of,
-    shapes_of,
-    sizes_of,
-)
+from go_rl.cli.model_arguments import Dims, Positions, Shapes, positions_of, shapes_of, sizes_of
 from go_rl.cli.stopping import noting_the_signal
 from go_rl.cli.tuning_view import Ending, say_ending, tuning_folder, tuning_view
 from go_rl.tuning.config import TuneProgramsConfig

@@ -29,13 +29,7 @@ from go_rl.costs.kernels.measure.exported import (
 from go_rl.costs.kernels.measure.sampling import sample_kernels
 from go_rl.costs.kernels.measure.settings import flag_settings, layout_settings, with_setting
 from go_rl.costs.kernels.measure.worker import KernelRequest
-from go_rl.costs.timing.collector import (
-    MODEL,
-    Asked,
-    Collector,
-    Report,
-    collecting,
-)
+from go_rl.costs.timing.collector import MODEL, Asked, Collector, Report, collecting
 from go_rl.costs.timing.config import CollectConfig, Varied
 from go_rl.costs.timing.rounds import batches
 from go_rl.costs.timing.worker import WORKER, check_worker

@@ -59,11 +59,7 @@ class FlagRanks(Ensemble[FlagTimes, KernelSet]):
         def train_one(seed: int, member: MemberReport) -> TrainedNetwork:
             return train_ranks(examples, vocabulary, replace(config, seed=seed), member)
 
-        card = {
-            "data": examples.data,
-            "kernels": len(examples.number),
-            "training": asdict(config),
-        }
+        card = {"data": examples.data, "kernels": len(examples.number), "training": asdict(config)}
         networks = train_members(train_one, config.seed, members, report)
         return cls(networks, vocabulary, examples.target, f"ranks-{examples.target}", card)
 

@@ -10,12 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Float32
 
-from go_rl.costs.kernels.batch import (
-    KernelBatch,
-    KernelRun,
-    RandomKernels,
-    set_kernel_scales,
-)
+from go_rl.costs.kernels.batch import KernelBatch, KernelRun, RandomKernels, set_kernel_scales
 from go_rl.costs.kernels.ensemble import TrainedNetwork
 from go_rl.costs.kernels.features import kernel_features
 from go_rl.costs.kernels.ranks.flag_times import FlagTimes

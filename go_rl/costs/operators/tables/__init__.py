@@ -9,11 +9,4 @@ from go_rl.costs.operators.tables.operator_rows import (
 )
 from go_rl.costs.operators.tables.operator_table import read_operators
 
-__all__ = [
-    "OPERATORS",
-    "PRODUCTS",
-    "STREAMS",
-    "OperatorError",
-    "OperatorRows",
-    "read_operators",
-]
+__all__ = ["OPERATORS", "PRODUCTS", "STREAMS", "OperatorError", "OperatorRows", "read_operators"]

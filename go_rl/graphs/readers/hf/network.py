@@ -111,7 +111,7 @@ class NetworkBuilder:
         }
         arguments |= {**weights, **counted.types}
         result = Tensor(shape, self.itemsize)
-        call = TorchCall(f"aten.{op}", "default", f"{self.where}: {path}", arguments, (result,))
+        call = TorchCall(f"aten.{op}", f"{self.where}: {path}", arguments, (result,))
         rule = RULES[call.op]
         num_bytes, flops = counted.num_bytes, counted.flops
         if num_bytes is None:

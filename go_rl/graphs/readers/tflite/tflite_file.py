@@ -64,9 +64,9 @@ class Options:
         """Return a 32-bit number."""
         return self._get(field, number_types.Int32Flags, default)
 
-    def byte(self, field: int, default: int = 0) -> int:
+    def byte(self, field: int) -> int:
         """Return a number of one byte, or a truth."""
-        return self._get(field, number_types.Uint8Flags, default)
+        return self._get(field, number_types.Uint8Flags, 0)
 
     def long(self, field: int) -> int:
         """Return an unsigned 64-bit number; 0 where it is left out."""

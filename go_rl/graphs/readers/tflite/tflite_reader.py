@@ -15,13 +15,7 @@ from go_rl.graphs.readers.cost import Tensor, type_computed_in
 from go_rl.graphs.readers.file_errors import naming
 from go_rl.graphs.readers.graph_builder import GraphBuilder
 from go_rl.graphs.readers.model_options import Unknown, unpriced
-from go_rl.graphs.readers.operand import (
-    Operand,
-    add_input,
-    add_operator,
-    operator_node,
-    weights_of,
-)
+from go_rl.graphs.readers.operand import Operand, add_input, add_operator, operator_node, weights_of
 from go_rl.graphs.readers.tflite.operators import RULES
 from go_rl.graphs.readers.tflite.tflite_file import (
     DAMAGED,

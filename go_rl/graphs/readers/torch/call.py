@@ -18,7 +18,6 @@ class TorchCall(Operator):
     op: str
     """Operator without its overload, such as ``aten.linear``; of an in-place one that of the other
     form."""
-    overload: str
     where: str
     """Name and place, for messages."""
     arguments: Mapping[str, Any]

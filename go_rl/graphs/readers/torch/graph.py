@@ -25,13 +25,7 @@ from go_rl.core.graph.op_kind import OpKind
 from go_rl.graphs.readers.arithmetic.closed_forms import Strides, row_strides
 from go_rl.graphs.readers.cost import type_computed_in
 from go_rl.graphs.readers.cost_rules import CostRule, unfitting
-from go_rl.graphs.readers.operand import (
-    Operand,
-    Price,
-    add_operator,
-    operator_node,
-    weights_of,
-)
+from go_rl.graphs.readers.operand import Operand, Price, add_operator, operator_node, weights_of
 from go_rl.graphs.readers.torch.call import TorchCall
 from go_rl.graphs.readers.torch.costs.movement import (
     COLLECTIVE_DOMAINS,
@@ -80,7 +74,7 @@ def walk_graph(scope: ProgramScope) -> None:
     from go_rl.graphs.readers.torch.higher_order import SPECIAL
 
     for node in scope.graph.nodes:
-        SPECIAL.get(operator_of(node.target)[0], _walk_node)(scope, node)
+        SPECIAL.get(operator_of(node.target), _walk_node)(scope, node)
 
 
 def _as_types(value: Any) -> Any:
@@ -90,7 +84,7 @@ def _as_types(value: Any) -> Any:
 
 
 def _walk_node(scope: ProgramScope, node: TorchNode) -> None:
-    op, overload = operator_of(node.target)
+    op = operator_of(node.target)
     domain, _, name = op.partition(".")
     walk, is_alias = scope.walk, op.endswith(ALIASES)
     if op.endswith(NESTING):
@@ -103,7 +97,7 @@ def _walk_node(scope: ProgramScope, node: TorchNode) -> None:
         raise ReadError(f"{scope.place(node)} makes {twice[0]!r}, which is there before it")
     arguments = {key: _as_types(value) for key, value in operands.items()}
     where = f"{scope.place(node)} ({op})"
-    call = TorchCall(op, overload, where, arguments, scope.result_types(node))
+    call = TorchCall(op, where, arguments, scope.result_types(node))
     read = [] if name in LIKE else list(values_in(list(operands.values())))
     strides = scope.strides(made[0]) if made else None
     is_view = bool(read and made) and not _converts(scope, node, made)
@@ -130,7 +124,7 @@ def _nest(walk: TorchWalk, op: str, node: TorchNode) -> None:
 
 def _converts(scope: ProgramScope, node: TorchNode, made: list[Ref]) -> bool:
     """Whether an operator changes the element type of its operand, which is no weight."""
-    if operator_of(node.target)[0] not in CONVERSIONS or not isinstance(node.inputs[0].value, Ref):
+    if operator_of(node.target) not in CONVERSIONS or not isinstance(node.inputs[0].value, Ref):
         return False
     first = node.inputs[0].value.name
     known = [scope.graph.tensors.get(name) for name in (first, made[0].name)]
@@ -208,7 +202,7 @@ def add_node(
     repeated = prod(scope.walk.lanes)
     made = operator_node(
         unique_name(scope, node),
-        operator_of(node.target)[0],
+        operator_of(node.target),
         (kind, work[0] * repeated, work[1] * repeated),
         results,
         weights_of(read),

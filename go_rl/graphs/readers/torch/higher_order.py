@@ -174,7 +174,7 @@ def _called(scope: ProgramScope, node: TorchNode) -> None:
     target = node.inputs[place].value.replace("::", ".")
     target = target if target.startswith(OPERATORS) else f"{OPERATORS}{target}"
     rest = node.inputs[place + 1 :]
-    known = POSITIONS.get(operator_of(target)[0], ("self",))
+    known = POSITIONS.get(operator_of(target), ("self",))
     unnamed = iter((*known, *map(str, range(len(rest)))))
     arguments = tuple(Argument(a.name or next(unnamed), a.value) for a in rest)
     plain = replace(node, target=target, inputs=arguments)

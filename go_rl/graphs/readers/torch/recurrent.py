@@ -130,7 +130,7 @@ def _bind(scope: ProgramScope, node: TorchNode, position: int, parts: Sequence[O
 
 def _stack(scope: ProgramScope, node: TorchNode) -> _Stack:
     given = {a.name: scope.operand(a.value, node) for a in node.inputs}
-    kind = operator_of(node.target)[0]
+    kind = operator_of(node.target)
     where = f"{scope.place(node)} ({kind})"
     x = next(values_in([given.get("input"), given.get("data")]), None)
     params = list(values_in(given.get("params")))

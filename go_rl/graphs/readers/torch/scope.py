@@ -109,15 +109,15 @@ def is_in_place(target: str) -> bool:
 
 
 @lru_cache(4096)
-def operator_of(target: str) -> tuple[str, str]:
-    """Return operator and overload of a target such as ``torch.ops.aten.add_.Tensor``: the name of
-    an in-place operator is that of the other form."""
+def operator_of(target: str) -> str:
+    """Return the operator of a target such as ``torch.ops.aten.add_.Tensor``: the name of an
+    in-place operator is that of the other form."""
     if not target.startswith(OPERATORS):
-        return target, ""
+        return target
     domain, _, rest = target.removeprefix(OPERATORS).partition(".")
-    op, _, overload = rest.partition(".")
+    op = rest.partition(".")[0]
     plain = op if op.startswith("__") or not op.endswith("_") else op[:-1]
-    return f"{domain}.{plain}", overload
+    return f"{domain}.{plain}"
 
 
 def values_in(value: Any) -> Iterator[Operand]:

@@ -11,11 +11,7 @@ from go_rl.objectives.common.allocator.sections import Sections, peak_over
 FIRST_FIT_ORDERS = ("size", "area", "length size", "tightness size", "birth", "death", "width area")
 """Tried by first fit, in this order. Each is a list of criteria, later ones break ties."""
 
-SEARCH_ORDERS = (
-    "tightness area width",
-    "tightness width area",
-    "width area tightness",
-)
+SEARCH_ORDERS = ("tightness area width", "tightness width area", "width area tightness")
 """Searched to the end; MiniMalloc's."""
 
 QUICK_ORDERS = ("length size", "size")

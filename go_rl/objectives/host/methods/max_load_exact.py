@@ -75,11 +75,7 @@ def _model(
 
 
 def _sent(
-    model: cp_model.CpModel,
-    graph: Hypergraph,
-    x: list[list[cp_model.IntVar]],
-    d: int,
-    unit: float,
+    model: cp_model.CpModel, graph: Hypergraph, x: list[list[cp_model.IntVar]], d: int, unit: float
 ) -> list[cp_model.LinearExpr]:
     """Transfers of device ``d``: a net pays unless all its pins, taken in a ring, agree on it."""
     terms = []

@@ -189,10 +189,7 @@ class Walker:
 
 
 def walk(
-    walkers: Sequence[Walker],
-    probe: int,
-    progress: Progress,
-    rng: np.random.Generator,
+    walkers: Sequence[Walker], probe: int, progress: Progress, rng: np.random.Generator
 ) -> Walker:
     """Run all walkers until the budget ends or its bound is met; returns the best one.
 

@@ -1,18 +1,24 @@
-"""The static rules that max-load and latency share: colocation, pins, supported kinds, memory."""
+"""What max-load and latency share: pricing of plans, and the static rules: colocation, pins,
+supported kinds, memory."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import no_type_check
+from typing import Any, no_type_check
 
 import numpy as np
-from jaxtyping import Bool, Float64, Int16, Int32
+from jaxtyping import Bool, Float64, Int8, Int16, Int32
 
 from go_rl.core import FREE, Evaluation, Problem, ProblemError, Status
 from go_rl.core.compiled_struct import CompiledStruct, compiled
 from go_rl.core.evaluation import ILLEGAL, OK, OUT_OF_MEMORY, STATUS_CODES, UNSUPPORTED
+from go_rl.runtime.threads import on_threads
 
+Price = Callable[[Any, Any, Any, Any], tuple[float, int]]
+"""Compiled: prices a plan [N] by a `Placement`; fills [D] seconds and, as scratch, [D] bytes of
+weights; returns seconds, inf where it is unusable, and an index into `STATUS_CODES`."""
 NO_PIN = -1
 """`Placement.pin`: the node may sit anywhere."""
 
@@ -83,16 +89,34 @@ def check_shape(problem: Problem, devices: Int16[np.ndarray, "..."]) -> None:
         )
 
 
-def evaluation(
-    problem: Problem,
-    device: Int16[np.ndarray, "N"],
-    priced: tuple[float, int],
-    device_seconds: Float64[np.ndarray, "D"],
-) -> Evaluation:
-    """Return the `Evaluation` of a plan that compiled code priced as ``(value, status code)``."""
-    value, code = priced
+def price_batch(
+    problem: Problem, devices: Int16[np.ndarray, "B N"], price: Price
+) -> tuple[Float64[np.ndarray, "B"], Int8[np.ndarray, "B"]]:
+    """Price ``B`` plans at once.
+
+    Returns:
+        values [B] in seconds (inf where the plan is unusable) and indices [B] into `STATUS_CODES`.
+    """
+    check_shape(problem, devices)
+    place, device = placement(problem), np.ascontiguousarray(devices)
+    values, codes = np.full(len(device), np.inf), np.zeros(len(device), np.int8)
+
+    def share(rows: range) -> None:
+        loads, held = np.zeros((2, problem.hardware.num_devices))
+        for b in rows:
+            values[b], codes[b] = price(place, device[b], loads, held)
+
+    on_threads(share, len(device))
+    return values, codes
+
+
+def price_plan(problem: Problem, device: Int16[np.ndarray, "N"], price: Price) -> Evaluation:
+    """Price one plan in full."""
+    check_shape(problem, device)
     none, num_devices = np.zeros(0), problem.hardware.num_devices
-    held = np.zeros(num_devices)
+    loads, held = np.zeros((2, num_devices))
+    value, code = price(placement(problem), np.ascontiguousarray(device), loads, held)
+    held[:] = 0.0
     inside = (device >= 0) & (device < num_devices)
     np.add.at(held, device[inside], problem.weight_bytes[inside])
     resident = _resident(problem, device, inside)
@@ -100,7 +124,7 @@ def evaluation(
     return Evaluation(
         status=status,
         seconds=float(value),
-        device_seconds=device_seconds,
+        device_seconds=loads,
         link_seconds=none,
         link_bytes=none,
         weight_bytes=resident,
@@ -152,10 +176,7 @@ def _leaders(colocation: Int32[np.ndarray, "N"]) -> Int32[np.ndarray, "N"]:
 
 
 def _explain(
-    problem: Problem,
-    device: Int16[np.ndarray, "N"],
-    held: Float64[np.ndarray, "D"],
-    status: Status,
+    problem: Problem, device: Int16[np.ndarray, "N"], held: Float64[np.ndarray, "D"], status: Status
 ) -> str:
     place, names = placement(problem), problem.graph.names
     if status is Status.OUT_OF_MEMORY:

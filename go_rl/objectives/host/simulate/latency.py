@@ -17,52 +17,27 @@ from numba import njit
 
 from go_rl.core import Evaluation, Problem
 from go_rl.core.evaluation import ILLEGAL, OK
-from go_rl.objectives.host.simulate.device_rules import (
-    check_shape,
-    evaluation,
-    placement,
-    static_status,
-)
-from go_rl.runtime.threads import on_threads
+from go_rl.objectives.host.simulate.device_rules import price_batch, price_plan, static_status
 
 
 def latency_batch(
     problem: Problem, devices: Int16[np.ndarray, "B N"]
 ) -> tuple[Float64[np.ndarray, "B"], Int8[np.ndarray, "B"]]:
-    """Price ``B`` plans at once.
-
-    Returns:
-        values [B] in seconds (inf where the plan is unusable) and indices [B] into
-        `go_rl.core.evaluation.STATUS_CODES`; a subgraph that is not contiguous is illegal.
-    """
-    check_shape(problem, devices)
-    place, device = placement(problem), np.ascontiguousarray(devices)
-    values, codes = np.full(len(device), np.inf), np.zeros(len(device), np.int8)
-
-    def share(rows: range) -> None:
-        loads = np.zeros(problem.hardware.num_devices)
-        for b in rows:
-            values[b], codes[b] = _price(place, device[b], loads)
-
-    on_threads(share, len(device))
-    return values, codes
+    """Price ``B`` plans at once (`price_batch`); a subgraph that is not contiguous is illegal."""
+    return price_batch(problem, devices, _price)
 
 
 def evaluate_latency(problem: Problem, device: Int16[np.ndarray, "N"]) -> Evaluation:
     """Price one plan; `device_seconds` is each accelerator's load and each CPU's busy time."""
-    check_shape(problem, device)
-    place, num_devices = placement(problem), problem.hardware.num_devices
-    loads = np.zeros(num_devices)
-    value, code = _price(place, np.ascontiguousarray(device), loads)
-    return evaluation(problem, device, (float(value), int(code)), loads)
+    return price_plan(problem, device, _price)
 
 
 @njit(cache=True, nogil=True)
 @no_type_check
-def _price(place, device, loads):
+def _price(place, device, loads, held):
     """Return ``(makespan, status code)`` of one plan and fill ``loads`` [D]."""
     loads[:] = 0.0
-    code = static_status(place, device, np.zeros(loads.shape[0]))
+    code = static_status(place, device, held)
     if code != OK:
         return np.inf, code
     accelerator_loads(place, device, loads)

@@ -15,57 +15,29 @@ from numba import njit
 
 from go_rl.core import Evaluation, Problem
 from go_rl.core.evaluation import OK
-from go_rl.objectives.host.simulate.device_rules import (
-    check_shape,
-    evaluation,
-    placement,
-    static_status,
-)
-from go_rl.runtime.threads import on_threads
+from go_rl.objectives.host.simulate.device_rules import price_batch, price_plan, static_status
 
 
 def max_load_batch(
     problem: Problem, devices: Int16[np.ndarray, "B N"]
 ) -> tuple[Float64[np.ndarray, "B"], Int8[np.ndarray, "B"]]:
-    """Price ``B`` plans at once.
-
-    Returns:
-        values [B] in seconds an iteration (inf where the plan is unusable) and indices [B] into
-        `go_rl.core.evaluation.STATUS_CODES`.
-    """
-    check_shape(problem, devices)
-    place, device = placement(problem), np.ascontiguousarray(devices)
-    values, codes = np.full(len(device), np.inf), np.zeros(len(device), np.int8)
-
-    def share(rows: range) -> None:
-        loads, held = np.zeros((2, problem.hardware.num_devices))
-        for b in rows:
-            codes[b] = _price(place, device[b], loads, held)
-            if codes[b] == OK:
-                values[b] = loads.max()
-
-    on_threads(share, len(device))
-    return values, codes
+    """Price ``B`` plans at once, in seconds an iteration (`price_batch`)."""
+    return price_batch(problem, devices, _price)
 
 
 def evaluate_max_load(problem: Problem, device: Int16[np.ndarray, "N"]) -> Evaluation:
     """Price one plan, with the load of each device."""
-    check_shape(problem, device)
-    place, num_devices = placement(problem), problem.hardware.num_devices
-    loads = np.zeros(num_devices)
-    code = _price(place, np.ascontiguousarray(device), loads, np.zeros(num_devices))
-    value = float(loads.max()) if code == OK else np.inf
-    return evaluation(problem, device, (value, int(code)), loads)
+    return price_plan(problem, device, _price)
 
 
 @njit(cache=True, nogil=True)
 @no_type_check
 def _price(place, device, loads, held):
-    """Fill ``loads`` [D] for one plan; returns the status code."""
+    """Return ``(largest load, status code)`` of one plan and fill ``loads`` [D]."""
     loads[:] = 0.0
     code = static_status(place, device, held)
     if code != OK:
-        return code
+        return np.inf, code
     nodes = device.shape[0]
     touched = np.zeros(nodes, np.uint64)
     for n in range(nodes):
@@ -78,4 +50,4 @@ def _price(place, device, loads, held):
             for d in range(loads.shape[0]):
                 if not place.is_cpu[d] and (touched[n] >> np.uint64(d)) & np.uint64(1):
                     loads[d] += place.transfer[n]
-    return code
+    return loads.max(), code

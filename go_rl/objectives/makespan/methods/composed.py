@@ -74,8 +74,7 @@ def _placements(workspace: MakespanWorkspace, seed: int) -> dict[str, Callable[[
 
     def by_heft(queues: bool) -> NodeDevices:
         return _legal(
-            workspace,
-            beside_readers(workspace.problem.graph, heft(workspace, queues).device),
+            workspace, beside_readers(workspace.problem.graph, heft(workspace, queues).device)
         )
 
     def default() -> NodeDevices:

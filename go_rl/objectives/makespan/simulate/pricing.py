@@ -15,11 +15,7 @@ from go_rl.core.evaluation import OK, STATUS_CODES
 from go_rl.objectives.makespan.simulate.jobs import NOBODY, Jobs, laid_out, new_jobs
 from go_rl.objectives.makespan.simulate.replay import replay
 from go_rl.objectives.makespan.simulate.replay_arrays import ReplayArrays, replay_arrays
-from go_rl.objectives.makespan.simulate.replay_state import (
-    ReplayState,
-    Trace,
-    new_replay_state,
-)
+from go_rl.objectives.makespan.simulate.replay_state import ReplayState, Trace, new_replay_state
 from go_rl.objectives.makespan.simulate.timeline_memory import memory_spans, read_copies, use_of
 from go_rl.runtime.threads import on_threads
 

@@ -26,11 +26,7 @@ import numpy as np
 from go_rl.core.compiled_struct import compiled
 from go_rl.core.evaluation import ILLEGAL, OK, OUT_OF_MEMORY, UNSUPPORTED
 from go_rl.core.graph.priority_heap import pop, push
-from go_rl.objectives.makespan.simulate.event_queues import (
-    add_event,
-    clear_queues,
-    drop_event,
-)
+from go_rl.objectives.makespan.simulate.event_queues import add_event, clear_queues, drop_event
 from go_rl.objectives.makespan.simulate.jobs import NOBODY, lay_out
 
 
@@ -63,7 +59,7 @@ def _run(a, jobs, s):
     while True:
         # Idle engines and links start what is most urgent.
         for i in range(s.marks[0]):
-            _start_ready(a, jobs, s, s.dirty[i], now)
+            _start_ready(jobs, s, s.dirty[i], now)
         s.marks[0] = 0
         for d in range(len(s.live)):
             s.peak[d] = max(s.peak[d], s.live[d])
@@ -114,7 +110,7 @@ def _begin(a, jobs, s):
 
 @compiled
 @no_type_check
-def _start_ready(a, jobs, s, r, now) -> None:
+def _start_ready(jobs, s, r, now) -> None:
     """Idle engines of pool ``r`` start its ready jobs."""
     s.is_dirty[r] = False
     while s.idle[r] != 0 and s.size[r] > 0:

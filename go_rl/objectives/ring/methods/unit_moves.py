@@ -21,6 +21,7 @@ from go_rl.core.bitset import bit
 from go_rl.core.compiled_struct import CompiledStruct, compiled
 from go_rl.core.graph.condensation import sorted_rows
 from go_rl.objectives.ring.workspace import RingWorkspace
+from go_rl.solvers.tree_search import next_uniform
 
 LARGEST_MOVE = 400
 """Units that one move may take along."""
@@ -146,18 +147,6 @@ def move_state(arrays: MoveArrays, chip: Int64[np.ndarray, "U"], seed: int) -> U
     )
     _count_all(arrays, state)
     return state
-
-
-@compiled
-@no_type_check
-def _draw(s: UnitMoveState) -> float:
-    """SplitMix64, in [0, 1)."""
-    s.random[0] += np.uint64(0x9E3779B97F4A7C15)
-    z = s.random[0]
-    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    z = z ^ (z >> np.uint64(31))
-    return np.float64(z >> np.uint64(11)) * (1.0 / 9007199254740992.0)
 
 
 @compiled
@@ -318,8 +307,8 @@ def _energy(a: MoveArrays, s: UnitMoveState, power: float) -> float:
 def _start_of_move(a: MoveArrays, s: UnitMoveState) -> int:
     """A unit, half of the time one of the chip or beside the link that sets the pace."""
     count = len(s.chip)
-    unit = np.int64(_draw(s) * count)
-    if _draw(s) >= FROM_BUSIEST:
+    unit = np.int64(next_uniform(s.random) * count)
+    if next_uniform(s.random) >= FROM_BUSIEST:
         return unit
     chip, most, link = 0, -1.0, False
     for c in range(len(s.load)):
@@ -327,7 +316,7 @@ def _start_of_move(a: MoveArrays, s: UnitMoveState) -> int:
             chip, most, link = c, s.load[c], False
         if s.traffic[c] + a.latency > most and s.traffic[c] > 0:
             chip, most, link = c, s.traffic[c] + a.latency, True
-    if link and _draw(s) < 0.5:
+    if link and next_uniform(s.random) < 0.5:
         chip += 1
     start = unit
     for i in range(count):  # the first unit of that chip from a random place on
@@ -343,15 +332,15 @@ def _start_of_move(a: MoveArrays, s: UnitMoveState) -> int:
 @no_type_check
 def _target(a: MoveArrays, s: UnitMoveState, unit: int) -> int:
     here, chips = s.chip[unit], len(s.load)
-    if _draw(s) < BESIDE_A_NEIGHBOUR:
+    if next_uniform(s.random) < BESIDE_A_NEIGHBOUR:
         before = a.pred_ptr[unit + 1] - a.pred_ptr[unit]
         after = a.succ_ptr[unit + 1] - a.succ_ptr[unit]
         if before + after > 0:
-            i = np.int64(_draw(s) * (before + after))
+            i = np.int64(next_uniform(s.random) * (before + after))
             if i < before:
                 return s.chip[a.pred[a.pred_ptr[unit] + i]]
             return s.chip[a.succ[a.succ_ptr[unit] + i - before]]
-    step = 1 if _draw(s) < 0.5 else -1
+    step = 1 if next_uniform(s.random) < 0.5 else -1
     target = here + step
     return target if 0 <= target < chips else here - step
 
@@ -382,7 +371,9 @@ def anneal_moves(
         accepted = _legal(a, s)
         if accepted:
             after = _energy(a, s, power)
-            accepted = after <= energy or _draw(s) < np.exp((energy - after) / temperature)
+            accepted = after <= energy or next_uniform(s.random) < np.exp(
+                (energy - after) / temperature
+            )
         if accepted:
             energy = after
             if s.seconds[1] < s.seconds[0] * (1 - 1e-9):

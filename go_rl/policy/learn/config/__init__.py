@@ -1,10 +1,6 @@
 """Configuration of a training run: samples, learner, network, problems. Imports nothing heavy."""
 
-from go_rl.policy.learn.config.learner import (
-    FINE_TUNING,
-    FineTuneConfig,
-    PPOConfig,
-)
+from go_rl.policy.learn.config.learner import FINE_TUNING, FineTuneConfig, PPOConfig
 from go_rl.policy.learn.config.prototypes import (
     DispatchTrainConfig,
     OrdersTrainConfig,

@@ -8,13 +8,7 @@ from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any, ClassVar
 
-from go_rl.core import (
-    DECISIONS,
-    RULE_SETS,
-    CheckpointError,
-    TrainingError,
-    decision_names,
-)
+from go_rl.core import DECISIONS, RULE_SETS, CheckpointError, TrainingError, decision_names
 from go_rl.core.errors import nearest
 from go_rl.core.ranges import COUNT, NOT_NEGATIVE, PART, SEED, SHARE, Range, check_ranges
 from go_rl.costs.models.registry import check_cost

@@ -13,7 +13,7 @@ import numpy as np
 from jaxtyping import Float32, Float64
 
 from go_rl.core import CheckpointError
-from go_rl.core.files.whole_file import whole_file, write_text
+from go_rl.core.files.whole_file import whole_file, write_text, writing
 from go_rl.graphs.zoo.index import GENERATED_VERSION, ZOO_VERSION
 from go_rl.policy.agent import Agent, new_agent
 from go_rl.policy.learn.config import CONFIG_FILE, WEIGHTS_FILE, PrototypeTrainConfig
@@ -219,13 +219,11 @@ def _own_folder(folder: Path, config: PrototypeTrainConfig) -> None:
         CheckpointError: it is, or cannot be written.
     """
     path = folder / CONFIG_FILE
-    try:
+    with writing(folder, CheckpointError):
         folder.mkdir(parents=True, exist_ok=True)
         if path.exists():
             config.check_goes_on(folder, path.read_text(encoding="utf-8"))
         write_text(path, config.to_json() + "\n")
-    except OSError as error:
-        raise CheckpointError(f"{folder}: cannot be written ({error.strerror})") from error
 
 
 def _observation(path: Path) -> PolicyGraph:

@@ -98,7 +98,6 @@ class RayMeasurer:
 
     Args:
         address: ``ray``: a cluster on this machine; else of a running one.
-        function: what the workers' processes call.
         pace_seconds: see `RayWorker`.
 
     Raises:
@@ -106,12 +105,10 @@ class RayMeasurer:
         TuningError: the address does not answer, or no worker can be had.
     """
 
-    def __init__(
-        self, address: str = LOCAL, function: str = WORKER, pace_seconds: float = 5.0
-    ) -> None:
+    def __init__(self, address: str = LOCAL, pace_seconds: float = 5.0) -> None:
         self._ray, self._ours = connected(address)
         self.notes: list[str] = []
-        self.groups = self._grouped(self._started(function, pace_seconds))
+        self.groups = self._grouped(self._started(pace_seconds))
         own = [group for group in self.groups if group.target == own_target()]
         self.group = own[0] if own else max(self.groups, key=lambda group: len(group.workers))
         self._alive = {group.target: list(group.workers) for group in self.groups}
@@ -215,10 +212,8 @@ class RayMeasurer:
                 self.notes.append(f"A Ray worker of {target} was lost; {len(alive)} are left")
                 self._ray.kill(worker)
 
-    def _started(self, function: str, pace_seconds: float) -> list[Any]:
-        from ray.util.scheduling_strategies import (  # pyright: ignore[reportMissingImports]
-            NodeAffinitySchedulingStrategy,
-        )
+    def _started(self, pace_seconds: float) -> list[Any]:
+        from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy  # pyright: ignore[reportMissingImports]
 
         actor: Any = self._ray.remote(RayWorker)
         # Nodes of this machine find modules where this process does; elsewhere the folders are not.
@@ -228,7 +223,7 @@ class RayMeasurer:
                 num_cpus=1,
                 runtime_env={"env_vars": variables},
                 scheduling_strategy=NodeAffinitySchedulingStrategy(node["NodeID"], soft=False),
-            ).remote(function, pace_seconds)
+            ).remote(WORKER, pace_seconds)
             for node in self._ray.nodes()
             if node["Alive"] and node["Resources"].get("CPU", 0) >= 1
         ]

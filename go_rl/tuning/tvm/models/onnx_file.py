@@ -170,9 +170,7 @@ def _inputs(model: onnx.ModelProto) -> Iterator[ModelInput]:
 def supported_operators() -> frozenset[str]:
     """Return the operators of ONNX that TVM's front end translates, by name; those of other domains
     as ``domain:name``. TVM's own table does not tell domains apart."""
-    from tvm.relax.frontend.onnx import (  # pyright: ignore[reportMissingImports]
-        onnx_frontend,
-    )
+    from tvm.relax.frontend.onnx import onnx_frontend  # pyright: ignore[reportMissingImports]
 
     table: Mapping[str, Any] = onnx_frontend._get_convert_map()  # no public list
     foreign = {name for name in table if not onnx.defs.has(name)} | {MICROSOFT_ATTENTION}

@@ -12,9 +12,7 @@ from go_rl.tuning.tvm.models.model import TunableNetwork
 
 
 def read_model(
-    model: str | Path,
-    options: ModelOptions | None = None,
-    seed: int = 0,
+    model: str | Path, options: ModelOptions | None = None, seed: int = 0
 ) -> TunableNetwork:
     """Read a network with its weights; those that it has none of are random.
 

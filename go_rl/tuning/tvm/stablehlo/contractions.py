@@ -125,11 +125,7 @@ def _convolution(call: HloCall, emitter: Emitter) -> tuple[HloValue, ...]:
 
 
 def _convolved(
-    call: HloCall,
-    image: HloValue,
-    kernel: HloValue,
-    how: tuple[_Window, int],
-    emitter: Emitter,
+    call: HloCall, image: HloValue, kernel: HloValue, how: tuple[_Window, int], emitter: Emitter
 ) -> HloValue:
     """The convolution of [N, H, W, C] by [H, W, C / groups, C']."""
     (window, groups), missing = how, IMAGE - len(how[0].strides)

@@ -13,12 +13,7 @@ from collections.abc import Mapping, Sequence
 import onnx
 
 from go_rl.graphs.readers.onnx.costs.operators import ELEMENTWISE_FLOPS
-from go_rl.graphs.readers.onnx.values import (
-    element_type,
-    partial_shape,
-    static_shape,
-    tensor_type,
-)
+from go_rl.graphs.readers.onnx.values import element_type, partial_shape, static_shape, tensor_type
 
 GUESSED = "go_rl_guessed"
 """Attribute of a completed node: its result, or an operand, has a guessed size."""

@@ -22,16 +22,7 @@ import numpy as np
 import optax
 from jaxtyping import Array, Bool, Float, Float32, Float64, Int
 
-from go_rl.core import (
-    FREE,
-    OPEN_SAMPLES,
-    Budget,
-    OpGraph,
-    Plan,
-    Problem,
-    Progress,
-    TrainingError,
-)
+from go_rl.core import FREE, OPEN_SAMPLES, Budget, OpGraph, Plan, Problem, Progress, TrainingError
 from go_rl.core.decisions import Scored
 from go_rl.objectives.common.incumbent import Incumbent, finish_plan
 from go_rl.objectives.makespan.choices import softly_placed
@@ -106,11 +97,7 @@ def _decides(workspace: MakespanWorkspace) -> bool:
 
 
 def _learn(
-    hdp: HDP,
-    workspace: MakespanWorkspace,
-    incumbent: Incumbent,
-    progress: Progress,
-    seed: int,
+    hdp: HDP, workspace: MakespanWorkspace, incumbent: Incumbent, progress: Progress, seed: int
 ) -> None:
     """Draw, price and learn until the budget is spent, or what is left of it is too short to learn
     and to draw again, by the times of the last round; the last samples teach nothing."""

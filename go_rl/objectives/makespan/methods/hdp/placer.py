@@ -101,11 +101,7 @@ class Placer(nn.Module):
         return jax.lax.scan(step, first, jax.random.split(key, count))[1].T
 
     def judge(
-        self,
-        encoded: EncodedGroups,
-        key: Array,
-        noise: Float[Array, ""],
-        chosen: Int[Array, "B G"],
+        self, encoded: EncodedGroups, key: Array, noise: Float[Array, ""], chosen: Int[Array, "B G"]
     ) -> Float[Array, "B"]:
         """Return [B] log-probabilities of devices, under the noise that `draw` has for ``key``."""
         rows, count = chosen.shape
