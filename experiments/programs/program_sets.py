@@ -1,4 +1,4 @@
-"""`programs-3`, `programs-4`: how far each processor is, and a folder of records as its shard.
+"""`programs-3` to `programs-5`: how far each processor is, and a folder of records as its shard.
 
 Run: ``python -m experiments programs.program_sets [--data-set programs-4]`` says what ships and
 writes the page; with ``--folder DIR``, the folder of ``go-rl measure programs DIR --data-set

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 SOURCE = "programs-1"
 """Data set which networks learn again."""
-STARTS_WITH = "programs-4"
+STARTS_WITH = "programs-5"
 """Weights that ship: trees that learned all data sets."""
 CHOOSES_FROM = ("programs-3", "programs-4")
 """Data sets among whose tasks is chosen."""

@@ -107,7 +107,7 @@ def _predictor(weights: str | Path | None) -> ProgramPredictor | ProgramTrees:
         raise TrainingError(
             f"{path}: nothing is known of this machine's programs; run go-rl "
             "calibrate --device this --programs, or give --weights: a file of go-rl train "
-            "programs, or programs-4, learned on Zen 3, 4 and 5"
+            "programs, or programs-5, learned on Zen 3, 4 and 5"
         )
     return predictor_of_seconds(weights or path)
 

@@ -260,12 +260,15 @@ def _trained(
     if start is not None:
         learned = start.fine_tuned(train)
     elif config.model in TREE_KINDS:
-        learned = replace(TREE_KINDS[config.model].fit(train), data=sources)
+        learned = TREE_KINDS[config.model].fit(train)
     else:
         learned = _transfer_tuner(train, config)
+    errors = _judged(learned, examples, split)
+    if start is None and config.model in TREE_KINDS:  # a fit is short: what was judged learns all
+        train = examples
+        learned = replace(TREE_KINDS[config.model].fit(train), data=sources)
     learned.save(out / WEIGHTS)
     tasks = len(set(train.inputs.task.tolist()))
-    errors = _judged(learned, examples, split)
     return TrainedPrograms(out / WEIGHTS, len(train.seconds), tasks, examples.dropped, errors)
 
 

@@ -29,6 +29,9 @@ WARM_CALLS, WARM_SECONDS = 3, 0.01
 memory of results are not yet as they are when it runs again and again."""
 CHECKS = 20
 """Runs of the fixed work that tell whether the core is disturbed just now."""
+LONG_CALL = 0.01
+"""Seconds of a call beside which the fixed work runs as often: such calls are few, and behind one
+the first runs are slow, since what they need has left the caches."""
 LEAST_AWAY = 2e-5
 """Shorter gaps between the time on the wall and that of the process are none: reading the latter
 takes a microsecond or two."""
@@ -147,7 +150,7 @@ def calls_of(
         spent += time.perf_counter() - began - others
         seconds.append(mine)
         away.append(others)
-        paces.append(pace())
+        paces += [pace() for _ in range(CHECKS if mine > LONG_CALL else 1)]
     slowed = np.full(len(seconds), np.median(paces))
     return TimingSamples(np.array(seconds), slowed, np.array(away))
 
