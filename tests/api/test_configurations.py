@@ -155,7 +155,7 @@ WRONG = {
         (TuneProgramsConfig, {"memory": 5.0}, "memory must be >= 1e"),
         *((TuneProgramsConfig, {"only_heavy": value}, f"only_heavy must be in (0, 1], not {value}")
           for value in (0.0, 1.5)),
-        (TuneProgramsConfig, {"weights": "programs-1"},
+        (TuneProgramsConfig, {"weights": "programs-5-cdmpp"},
          "weights are of the guides cdmpp, code-trees and tran"),
         (SlotConfig, {"seconds": 0.0}, "seconds must be finite and > 0"),
         (SlotConfig, {"seconds": INF}, "seconds must be finite and > 0"),

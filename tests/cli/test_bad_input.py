@@ -120,7 +120,7 @@ REFUSED = [
     (f"{PROGRAMS} --weights transfer-1", "rank programs of one operator"),
     (f"{PROGRAMS} --weights programs-9", "no weights of tensor programs"),
     (f"{PROGRAMS} --trip-count 3", "'trip_count' cannot be set"),
-    (f"{PROGRAMS} --weights programs-1 --candidates empty", "holds no candidates"),
+    (f"{PROGRAMS} --weights programs-5-cdmpp --candidates empty", "holds no candidates"),
     (f"{PREDICT} this --candidates out/tune-x", "candidates are of programs"),
     ("train programs", "no source of programs is given"),
     ("train programs program-1", "no program data 'program-1'; did you mean 'programs-1'"),

@@ -97,7 +97,7 @@ def test_guides_by_name_read_their_weights(name):
 def test_weights_of_another_guide_are_one_clear_error(tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     with pytest.raises(TuningError, match="holds weights of cdmpp: set guide to 'cdmpp'"):
-        deciders(TuneProgramsConfig(guide="transfer", weights="programs-1"))
+        deciders(TuneProgramsConfig(guide="transfer", weights="programs-5-cdmpp"))
     with pytest.raises(
         TuningError, match=r"nothing is known of this machine's programs; run go-rl"
     ):

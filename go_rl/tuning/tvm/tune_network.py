@@ -147,7 +147,7 @@ def _predictor(config: TuneProgramsConfig) -> LoadedPrograms:
         raise TuningError(
             f"tune: {this_machine_weights()}: nothing is known of this machine's programs; run "
             "go-rl calibrate --device this --programs, or give --weights: a file of go-rl train "
-            "programs, or programs-1, learned on another processor"
+            "programs, or programs-5-cdmpp, learned on other processors"
         )
     found = load_program_weights(source or this_machine_weights())
     if not isinstance(found, GUIDES[config.guide]):
@@ -155,9 +155,9 @@ def _predictor(config: TuneProgramsConfig) -> LoadedPrograms:
         if theirs is None:
             raise TuningError(
                 f"tune: {source or this_machine_weights()} reads machine code, and a guide ranks "
-                "candidates before they are compiled; give weights of another model: programs-1, "
-                "or a file of go-rl calibrate --device this --programs --weights programs-1 --out "
-                "FILE"
+                "candidates before they are compiled; give weights of another model: "
+                "programs-5-cdmpp, or a file of go-rl calibrate --device this --programs --weights "
+                "programs-5-cdmpp --out FILE"
             )
         raise TuningError(
             f"tune: {source or this_machine_weights()} holds weights of {theirs}: set guide to "

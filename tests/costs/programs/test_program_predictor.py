@@ -119,7 +119,7 @@ def test_pickles_are_not_read(tmp_path):
 def test_each_kind_is_read_as_what_it_is(tmp_path):
     learned_programs().save(tmp_path / "network.npz")
     assert type(load_program_weights(tmp_path / "network.npz")) is ProgramPredictor
-    assert type(load_program_weights("programs-1")) is ProgramPredictor
+    assert type(load_program_weights("programs-5-cdmpp")) is ProgramPredictor
     assert type(load_program_weights("transfer-1")) is TransferTuner
 
 

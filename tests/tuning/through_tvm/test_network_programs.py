@@ -61,7 +61,7 @@ def test_candidates_take_the_place_of_default_schedules_and_are_priced(tmp_path)
     found = network_programs(net, given)
     assert [program.schedule for program in found.programs] == [TUNED, DEFAULT]
     assert found.programs[0].nest != network_programs(net, {}).programs[0].nest
-    prices = network_latency(found, ProgramPredictor.load("programs-1"))
+    prices = network_latency(found, ProgramPredictor.load("programs-5-cdmpp"))
     assert prices.reasons == ("", "")
     assert prices.total[1] < prices.total[0] < prices.total[2]
     assert prices.total[0] > prices.seconds.sum() > 0
@@ -77,7 +77,7 @@ def test_a_schedule_of_another_operator_is_no_price_but_a_reason(tmp_path):
 
 def test_a_guide_ranks_candidates_of_tvm_and_learns_from_them(tmp_path):
     net = _lowered(tmp_path, two_layers(), batch=64)
-    guide = ProgramGuide(ProgramPredictor.load("programs-1"), network_programs(net, {}).target)
+    guide = ProgramGuide(ProgramPredictor.load("programs-5-cdmpp"), network_programs(net, {}).target)
     tuner = guide.tuners("evolution")(net.spaces[0], 0)
     drawn = net.spaces[0].draw(16, np.random.default_rng(0))
     nests = net.spaces[0].nests(drawn)
