@@ -12,6 +12,7 @@ from reference.random_rings import random_ring
 from reference.small_rings import ring_problem
 
 from go_rl.core import EnvironmentUseError, Means, Problem
+from go_rl.core.bitset import membership
 from go_rl.envs.rewards import LOG_SPEED_UP
 from go_rl.objectives.ring.workspace import RingWorkspace
 from go_rl.policy.ring.cut_log_probs import CutWindows, cut_log_probs
@@ -76,7 +77,7 @@ def test_sampled_chips_were_possible_when_drawn():
     assert drawn is not None
     assert np.isfinite(drawn.log_prob[drawn.ok]).all()
     apart = drawn.ok & (drawn.means != Means.CUTS)
-    masks = drawn.masks(rollouts.workspace.chips)
+    masks = membership(drawn.mask, rollouts.workspace.chips)
     rows = np.take_along_axis(masks, drawn.device[..., None].astype(np.int64), -1)[..., 0]
     assert rows[apart].all()
 

@@ -77,7 +77,8 @@ def test_a_schedule_of_another_operator_is_no_price_but_a_reason(tmp_path):
 
 def test_a_guide_ranks_candidates_of_tvm_and_learns_from_them(tmp_path):
     net = _lowered(tmp_path, two_layers(), batch=64)
-    guide = ProgramGuide(ProgramPredictor.load("programs-5-cdmpp"), network_programs(net, {}).target)
+    target = network_programs(net, {}).target
+    guide = ProgramGuide(ProgramPredictor.load("programs-5-cdmpp"), target)
     tuner = guide.tuners("evolution")(net.spaces[0], 0)
     drawn = net.spaces[0].draw(16, np.random.default_rng(0))
     nests = net.spaces[0].nests(drawn)
