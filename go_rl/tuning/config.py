@@ -10,14 +10,7 @@ from go_rl.core import GoRLError
 from go_rl.core.errors import nearest
 from go_rl.core.hardware.processor import own_target
 from go_rl.core.ranges import COUNT, FINITE_POSITIVE, PART, SEED, Range, check_ranges
-from go_rl.costs.timing.config import (
-    ADAPTIVE_VISITS,
-    FEW_VISITS,
-    IDLE,
-    TUNING_WAIT,
-    CollectConfig,
-    TimingConfig,
-)
+from go_rl.costs.timing.config import ADAPTIVE_VISITS, FEW_VISITS, CollectConfig, TimingConfig
 
 GuideName = Literal["learned", "analytical", "random", "everything"]
 ProgramGuideName = Literal["xgboost", "cdmpp", "code-trees", "transfer"]
@@ -28,9 +21,7 @@ FirstRound = Literal["slowest", "declared"]
 LEARNED = "learned"
 ROUNDS, GUIDED = "rounds", "guided"
 """Scheduler and inner tuner of kernels by default."""
-CANDIDATE_TIMING = TimingConfig(
-    seconds=4e-3, most_calls=20, visits=3, most_slowed=IDLE, wait=TUNING_WAIT
-)
+CANDIDATE_TIMING = replace(FEW_VISITS, seconds=4e-3, most_calls=20, visits=3)
 """Timing of a candidate while tuning."""
 CHECK_PATIENCE = 10
 """Time of a network at the end over that of a candidate, where it has visits left."""

@@ -18,7 +18,12 @@ from go_rl.costs.programs.learn import reading, training
 from go_rl.costs.programs.learn.predictor import ProgramPredictor
 from go_rl.costs.programs.measure.data import ProgramTarget
 from go_rl.costs.programs.workloads import TensorTask
-from tests.costs.programs.made_up import TINY_RUN, learned_programs, made_up_programs
+from tests.costs.programs.made_up import (
+    TINY_RUN,
+    learned_programs,
+    made_up_programs,
+    with_nests_and_traces,
+)
 
 FEW = TrainProgramsConfig(updates=TINY_RUN.updates, members=1)
 """With `TINY_RUN`, whose programs are compiled for other tests, too."""
@@ -67,6 +72,16 @@ def test_programs_that_no_layer_is_for_do_not_judge(tmp_path, made_up, monkeypat
     found = train_programs("any", tmp_path, replace(FEW, split="by_model", held_out=("blue",)))
     assert found.dropped[-1][1] == 200
     assert found.errors["mape"] > 0
+
+
+def test_trees_learn_the_tasks_that_judged_and_no_network_held_out(tmp_path, monkeypatch):
+    pytest.importorskip("lightgbm", reason="an extra of go_rl")
+    examples = by_leaves(with_nests_and_traces(200, 20), lambda task: task < 4)
+    monkeypatch.setattr(reading, "read_examples", lambda *_: examples)
+    trees = replace(FEW, model="code-trees")
+    assert train_programs("any", tmp_path / "all", trees).programs == 200
+    apart = replace(trees, split="by_model", held_out=("blue",))
+    assert train_programs("any", tmp_path / "red", apart).programs < 160
 
 
 @pytest.mark.parametrize(

@@ -100,7 +100,8 @@ class TrainedPrograms:
     dropped: tuple[tuple[str, int], ...]
     """Measurements that were not learned from, by rule."""
     errors: Mapping[str, float] = field(default_factory=dict)
-    """Metrics on what was not learned from (`go_rl.costs.learning.metrics.latency_metrics`)."""
+    """Metrics on what was not learned from until then
+    (`go_rl.costs.learning.metrics.latency_metrics`)."""
 
 
 @exclusive("out")
@@ -264,9 +265,11 @@ def _trained(
     else:
         learned = _transfer_tuner(train, config)
     errors = _judged(learned, examples, split)
-    if start is None and config.model in TREE_KINDS:  # a fit is short: what was judged learns all
-        train = examples
-        learned = replace(TREE_KINDS[config.model].fit(train), data=sources)
+    if start is None and config.model in TREE_KINDS:
+        if not len(split.held_out):  # a fit is short: tasks that judged are learned, too
+            train = examples
+            learned = TREE_KINDS[config.model].fit(train)
+        learned = replace(learned, data=sources)
     learned.save(out / WEIGHTS)
     tasks = len(set(train.inputs.task.tolist()))
     return TrainedPrograms(out / WEIGHTS, len(train.seconds), tasks, examples.dropped, errors)

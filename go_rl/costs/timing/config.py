@@ -93,10 +93,9 @@ class TimingConfig:
             )
 
 
-TUNING_WAIT = 3.0
-"""`TimingConfig.wait` while tuning, where the next batch waits too."""
-FEW_VISITS = TimingConfig(visits=8, most_slowed=IDLE, wait=TUNING_WAIT)
-"""Visits of kernels measured while tuning, in turn."""
+FEW_VISITS = TimingConfig(visits=8, most_slowed=IDLE, wait=3.0)
+"""Visits of kernels measured while tuning, in turn; the wait is short, as the next batch waits
+too."""
 ADAPTIVE_VISITS = TimingConfig(visits=8, variation=0.02)
 """The same, ended early where visits agree: AdaTune's adaptive number of measurements."""
 

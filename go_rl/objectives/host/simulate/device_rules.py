@@ -1,4 +1,4 @@
-"""What max-load and latency share: pricing of plans, and the static rules: colocation, pins,
+"""Pricing of plans by max-load and latency, and the static rules that they share: colocation, pins,
 supported kinds, memory."""
 
 from __future__ import annotations
