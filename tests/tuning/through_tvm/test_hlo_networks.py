@@ -107,6 +107,29 @@ def sequence(w, ids):
     return jnp.cumsum(y, 1)[:, ::-1, 1:5:2], best, picked, jnp.pad(y, ((0, 0), (1, 2), (0, 0)))
 
 
+def written(w, ids):
+    """Rows and parts that are written or read where numbers say; sorting; whole numbers."""
+    summed = jax.ops.segment_sum(w["e"], ids[0].repeat(2)[:7], 4)
+    greatest = w["e"].at[ids[1], 1:3].max(1.5)
+    beyond = jnp.zeros((3, 3)).at[ids[0]].set(jnp.ones(3))
+    moved = jax.lax.dynamic_update_slice(w["e"], w["d"][:2, :3], (ids[0, 0], ids[0, 1]))
+    parts = jax.vmap(lambda x, i: jax.lax.dynamic_slice(x, (i, 1), (2, 3)))(
+        jnp.stack([w["e"], w["e"] ** 2]), ids[:, 0]
+    )
+    order = jnp.argsort(w["e"], axis=0, descending=True)
+    numbers = (ids // 2, ids % 3, (ids << 3) ^ ~ids, jax.lax.shift_right_logical(-ids, 2))
+    curves = jnp.cbrt(w["d"]), jnp.arctan2(w["d"], 2.0), jnp.cumprod(w["d"], 1), w["d"] % 0.5
+    return summed, greatest, beyond, moved, parts, order, jnp.median(w["e"], 1), numbers, curves
+
+
+def volume(w, x):
+    """A convolution and a pool of three dimensions."""
+    y = jax.lax.conv_general_dilated(
+        x, w["v"], (1, 2, 1), "SAME", dimension_numbers=("NDHWC", "DHWIO", "NDHWC")
+    )
+    return jax.lax.reduce_window(y, -jnp.inf, jax.lax.max, (1, 2, 2, 2, 1), (1, 2, 2, 2, 1), "SAME")
+
+
 def test_what_tvm_computes_is_what_jax_computes(tmp_path):
     pytest.importorskip("tvm", reason="TVM is an optional extra: pip install 'go_rl[tvm]'")
     import tvm  # pyright: ignore[reportMissingImports]
@@ -117,17 +140,22 @@ def test_what_tvm_computes_is_what_jax_computes(tmp_path):
     rng = np.random.default_rng(0)
     made = {
         name: rng.standard_normal(shape, np.float32)
-        for name, shape in {"k": (3, 3, 3, 8), "t": (3, 3, 8, 4), "d": (4, 5), "e": (7, 6)}.items()
-    }
+        for name, shape in {
+            "k": (3, 3, 3, 8), "t": (3, 3, 8, 4), "d": (4, 5), "e": (7, 6), "v": (3, 3, 3, 2, 4),
+        }.items()
+    }  # fmt: skip
     ids = jax.ShapeDtypeStruct((2, 4), jnp.int32)
     for function, args in (
         (image, (made, jax.ShapeDtypeStruct((1, 16, 16, 3), jnp.float32))),
         (sequence, (made, ids)),
+        (written, (made, ids)),
+        (volume, (made, jax.ShapeDtypeStruct((1, 4, 6, 5, 2), jnp.float32))),
     ):
         network = jax_network(function.__name__, function, args, (0,))
         machine = tvm.relax.VirtualMachine(tvm.compile(imported(network), "llvm"), tvm.cpu())
         operands = [each.random(rng) for each in network.inputs]
         found = machine["main"](*(tvm.runtime.tensor(each, tvm.cpu()) for each in operands))
-        results = [each.numpy() for each in found]
+        parts = [found] if isinstance(found, tvm.runtime.Tensor) else found
+        results = [each.numpy() for each in parts]
         assert max_relative_error(results, network.results(operands)) < 1e-5
         assert [r.dtype for r in results] == [r.dtype for r in network.results(operands)]

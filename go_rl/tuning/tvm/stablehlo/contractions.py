@@ -13,8 +13,8 @@ import numpy as np
 from go_rl.tuning.tvm.stablehlo.shapes import dilated, transposed
 from go_rl.tuning.tvm.stablehlo.values import Emitter, HloCall, HloValue, Shape, Translate
 
-IMAGE = 2
-"""Dimensions of an image; sequences become images of one row."""
+IMAGE, VOLUME = 2, 3
+"""Dimensions of an image, and at most; sequences become images of one row."""
 
 
 @dataclass(frozen=True)
@@ -91,7 +91,7 @@ def _convolution(call: HloCall, emitter: Emitter) -> tuple[HloValue, ...]:
 
     numbers = ConvDimensionNumbers(call.attributes["dimension_numbers"])
     spatial = tuple(numbers.input_spatial_dimensions)
-    if len(spatial) > IMAGE:
+    if len(spatial) > VOLUME:
         raise call.refuse(f"images of {len(spatial)} dimensions")
     if call.whole_number("batch_group_count") != 1:
         raise call.refuse("it has groups of the batch")
@@ -127,18 +127,19 @@ def _convolution(call: HloCall, emitter: Emitter) -> tuple[HloValue, ...]:
 def _convolved(
     call: HloCall, image: HloValue, kernel: HloValue, how: tuple[_Window, int], emitter: Emitter
 ) -> HloValue:
-    """The convolution of [N, H, W, C] by [H, W, C / groups, C']."""
-    (window, groups), missing = how, IMAGE - len(how[0].strides)
+    """The convolution of [N, H, W, C] by [H, W, C / groups, C'], or of volumes [N, D, H, W, C]."""
+    (window, groups), missing = how, max(IMAGE - len(how[0].strides), 0)
     image, kernel = _with_rows(image, 1, missing, emitter), _with_rows(kernel, 0, missing, emitter)
     padding = [(0, 0)] * missing + [*window.padding]
     if any(each < 0 for pair in padding for each in pair):
         raise call.refuse("its padding is negative")
-    made = emitter.op.nn.conv2d(
+    volume = len(padding) == VOLUME
+    made = (emitter.op.nn.conv3d if volume else emitter.op.nn.conv2d)(
         emitter.whole(image), emitter.whole(kernel),
         strides=_of_image(window.strides, missing),
-        padding=(padding[0][0], padding[1][0], padding[0][1], padding[1][1]),
-        dilation=_of_image(window.dilation, missing), groups=groups, data_layout="NHWC",
-        kernel_layout="HWIO",
+        padding=(*(before for before, _ in padding), *(after for _, after in padding)),
+        dilation=_of_image(window.dilation, missing), groups=groups,
+        data_layout="NDHWC" if volume else "NHWC", kernel_layout="DHWIO" if volume else "HWIO",
     )  # fmt: skip
     made = emitter.result(made, call.dtype)
     if not missing:

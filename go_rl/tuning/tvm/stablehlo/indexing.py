@@ -1,90 +1,104 @@
-"""Operators of StableHLO that read where other arrays say."""
+"""Operators of StableHLO that read and write where other arrays say."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from math import prod
 from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 
-from go_rl.tuning.tvm.stablehlo.shapes import sliced
-from go_rl.tuning.tvm.stablehlo.values import Emitter, HloCall, HloValue, Shape, Translate
+from go_rl.tuning.tvm.stablehlo.elementwise import applied, direction_of
+from go_rl.tuning.tvm.stablehlo.reductions import combination
+from go_rl.tuning.tvm.stablehlo.shapes import sliced, transposed
+from go_rl.tuning.tvm.stablehlo.values import Emitter, HloCall, HloValue, Translate
+from go_rl.tuning.tvm.stablehlo.windows import INDEX, Windows, as_index, place, starts_of
+
+_WRITES: Mapping[str, str] = MappingProxyType({
+    "update": "update", "add": "add", "multiply": "mul", "maximum": "max", "minimum": "min",
+})  # fmt: skip
+"""How Relax combines what is there with what is written."""
 
 
 def _gather(call: HloCall, emitter: Emitter) -> tuple[HloValue, ...]:
-    """Whole slices along the dimensions that are not indexed."""
     from jaxlib.mlir.dialects.stablehlo import GatherDimensionNumbers
 
     numbers = GatherDimensionNumbers(call.attributes["dimension_numbers"])
     value, indices = call.operands
     batched = tuple(numbers.operand_batching_dims)
-    mapped = tuple(numbers.start_index_map)
+    along = (batched, tuple(numbers.start_indices_batching_dims))
+    vector, mapped = int(numbers.index_vector_dim), tuple(numbers.start_index_map)
+    starts = starts_of(indices, vector, mapped, along, emitter)
     sizes = call.numbers("slice_sizes")
-    read = (*batched, *mapped)
-    if any(size != (1 if i in read else value.shape[i]) for i, size in enumerate(sizes)):
-        raise call.refuse("it reads parts of slices")
-    if any(i not in (*batched, *numbers.collapsed_slice_dims) for i in read):
-        raise call.refuse("it keeps an indexed dimension")
-    vectors = _index_vectors(call, indices, int(numbers.index_vector_dim), emitter)
-    places = _bounded(call, vectors, [value.shape[i] for i in mapped], emitter)
-    if batched:
-        along = tuple(numbers.start_indices_batching_dims)
-        places = _with_batch(places, [_after_vector(i, call, numbers) for i in along], emitter)
-    others = tuple(i for i in range(len(value.shape)) if i not in read)
-    table = emitter.permuted(emitter.whole(value), (*read, *others))
-    if len(read) == 1:
-        flat = emitter.reshaped(emitter.whole(places), places.shape[:-1])
-        made = emitter.bind(emitter.op.take(table, flat, axis=0, mode="clip"))
-    else:
-        wide = emitter.bind(emitter.op.astype(emitter.whole(places), "int64"))
-        made = emitter.bind(emitter.op.gather_nd(table, wide))
+    windows = Windows(value, starts, sizes, emitter).moved_within()
+    rows = emitter.reshaped(emitter.whole(windows.rows()), (prod(windows.shape),))
+    made = emitter.bind(emitter.op.take(windows.table, rows, axis=0, mode="clip"))
+    absent = (*batched, *numbers.collapsed_slice_dims)
+    kept = [i for i in windows.order if i not in absent]
+    made = emitter.reshaped(made, (*windows.batch, *(sizes[i] for i in kept)))
     offsets = tuple(numbers.offset_dims)
     batch = [i for i in range(len(call.shape)) if i not in offsets]
-    back = tuple(int(i) for i in np.argsort((*batch, *offsets)))
+    places = [offsets[sorted(kept).index(i)] for i in kept]
+    back = tuple(int(i) for i in np.argsort((*batch, *places)))
     return (HloValue(emitter.permuted(made, back), call.shape, call.dtype),)
 
 
-def _after_vector(axis: int, call: HloCall, numbers: Any) -> int:
-    """A dimension of the indices, when that of their vectors is the last."""
-    return axis if axis < int(numbers.index_vector_dim) else axis - 1
+def _scatter(call: HloCall, emitter: Emitter) -> tuple[HloValue, ...]:
+    from jaxlib.mlir.dialects.stablehlo import ScatterDimensionNumbers
+
+    if len(call.operands) != 3:
+        raise call.refuse("it writes into several arrays at once")
+    value, indices, updates = call.operands
+    numbers = ScatterDimensionNumbers(call.attributes["scatter_dimension_numbers"])
+    batched, offsets = tuple(numbers.input_batching_dims), tuple(numbers.update_window_dims)
+    along = (batched, tuple(numbers.scatter_indices_batching_dims))
+    vector, mapped = int(numbers.index_vector_dim), tuple(numbers.scattered_dims_to_operand_dims)
+    absent = (*batched, *numbers.inserted_window_dims)
+    kept = [i for i in range(len(value.shape)) if i not in absent]
+    sizes = [1] * len(value.shape)
+    for axis, offset in zip(kept, offsets, strict=True):
+        sizes[axis] = updates.shape[offset]
+    starts = starts_of(indices, vector, mapped, along, emitter)
+    batch = tuple(i for i in range(len(updates.shape)) if i not in offsets)
+    windows = Windows(value, starts, tuple(sizes), emitter)
+    inner = tuple(offsets[kept.index(i)] for i in windows.order if i in kept)
+    given = transposed(updates, (*batch, *inner), emitter)
+    return (_written(windows, given, _mode(call), emitter),)
 
 
-def _index_vectors(call: HloCall, indices: HloValue, axis: int, emitter: Emitter) -> HloValue:
-    """Indices whose last dimension is that of their vectors."""
-    rank = len(indices.shape)
-    if axis == rank:
-        shape: Shape = (*indices.shape, 1)
-        given = indices.array() if indices.known else emitter.whole(indices)
-        made = given.reshape(shape) if indices.known else emitter.reshaped(given, shape)
-        return HloValue(made, shape, indices.dtype)
-    if axis != rank - 1:
-        raise call.refuse("the vectors of its indices do not lie in the last dimension")
-    return indices
+def _mode(call: HloCall) -> str:
+    """How Relax combines what is there with what is written."""
+    block = call.regions[0].blocks[0]
+    (first, *more) = [each.operation for each in block.operations]
+    if more:
+        how = combination(call)
+    else:
+        how = "update" if first.operands[0] == block.arguments[1] else "what is there"
+    if how not in _WRITES:
+        raise call.refuse(f"it combines by {how}")
+    return _WRITES[how]
 
 
-def _bounded(call: HloCall, indices: HloValue, sizes: list[int], emitter: Emitter) -> HloValue:
-    """Indices that are moved into their ranges, as StableHLO says."""
-    last = np.array(sizes, indices.dtype) - 1
-    last = last.reshape((1,) * (len(indices.shape) - 1) + (-1,))
-    if indices.known:
-        made = np.minimum(np.maximum(indices.array(), 0), last)
-        return HloValue(made, indices.shape, indices.dtype)
-    const, op = emitter.relax.const, emitter.op
-    low = emitter.bind(op.maximum(emitter.whole(indices), const(0, indices.dtype)))
-    return emitter.result(op.minimum(low, const(last, indices.dtype)), indices.dtype, indices.shape)
+def _written(windows: Windows, given: HloValue, mode: str, emitter: Emitter) -> HloValue:
+    """The array of windows with what is written: ``given``, its rows in the order of the windows'.
 
-
-def _with_batch(indices: HloValue, axes: list[int], emitter: Emitter) -> HloValue:
-    """Index vectors that begin with the places along some dimensions of their own."""
-    parts = []
-    for axis in axes:
-        sizes = tuple(n if i == axis else 1 for i, n in enumerate(indices.shape))
-        counted = np.arange(indices.shape[axis]).astype(indices.dtype).reshape(sizes)
-        whole = np.broadcast_to(counted, (*indices.shape[:-1], 1))
-        parts.append(emitter.relax.const(np.ascontiguousarray(whole), indices.dtype))
-    made = emitter.op.concat([*parts, emitter.whole(indices)], len(indices.shape) - 1)
-    return emitter.result(made, indices.dtype)
+    A window that does not lie wholly within the array is not written; its rows go to one more row
+    of the array, which is cut off.
+    """
+    op, rows, fits, table = emitter.op, windows.rows(), windows.fits(), windows.table
+    dropped = not (fits.known and bool(fits.made.all()))
+    if dropped:
+        spare = place(windows.count, windows.shape)
+        rows = applied(emitter, ("where", np.where), fits, rows, spare, dtype=INDEX)
+        more = emitter.relax.const(np.zeros((1, *windows.row), given.dtype), given.dtype)
+        table = emitter.bind(op.concat([table, more], 0))
+    flat = emitter.reshaped(emitter.whole(rows), (prod(windows.shape), 1))
+    content = emitter.reshaped(emitter.whole(given), (prod(windows.shape), *windows.row))
+    made = emitter.bind(op.scatter_nd(table, flat, content, mode))
+    if dropped:
+        made = emitter.bind(op.strided_slice(made, [0], [0], [windows.count], [1]))
+    return windows.back(made)
 
 
 def _dynamic_slice(call: HloCall, emitter: Emitter) -> tuple[HloValue, ...]:
@@ -102,22 +116,64 @@ def _dynamic_slice(call: HloCall, emitter: Emitter) -> tuple[HloValue, ...]:
             begin[axis], end[axis] = first, first + size
             made = sliced(made, begin, end, [1] * len(sizes), emitter)
             continue
-        made = _taken(made, axis, (start, size, most), emitter)
+        made = _taken(made, axis, (start, size), emitter)
     return (made,)
 
 
-def _taken(
-    value: HloValue, axis: int, part: tuple[HloValue, int, int], emitter: Emitter
-) -> HloValue:
+def _taken(value: HloValue, axis: int, part: tuple[HloValue, int], emitter: Emitter) -> HloValue:
     """A part that begins where a computed number says."""
-    start, size, most = part
-    const, op = emitter.relax.const, emitter.op
-    first = emitter.bind(op.maximum(emitter.whole(start), const(0, start.dtype)))
-    first = emitter.bind(op.minimum(first, const(most, start.dtype)))
-    places = emitter.bind(op.add(first, const(np.arange(size).astype(start.dtype), start.dtype)))
+    start, size = part
+    sizes = tuple(size if i == axis else n for i, n in enumerate(value.shape))
+    windows = Windows(value, {axis: as_index(start, (), emitter)}, sizes, emitter).moved_within()
+    rows = emitter.whole(windows.rows())
     return emitter.result(
-        op.take(emitter.whole(value), places, axis=axis, mode="clip"), value.dtype
+        emitter.op.take(emitter.whole(value), rows, axis=axis, mode="clip"), value.dtype
     )
+
+
+def _dynamic_update_slice(call: HloCall, emitter: Emitter) -> tuple[HloValue, ...]:
+    value, updates, *given = call.operands
+    sizes = zip(value.shape, updates.shape, strict=True)
+    moved = [i for i, (whole, part) in enumerate(sizes) if whole != part]
+    if not moved:
+        return (updates,)
+    starts = {i: as_index(given[i], (), emitter) for i in moved}
+    windows = Windows(value, starts, updates.shape, emitter).moved_within()
+    return (_written(windows, transposed(updates, windows.order, emitter), "update", emitter),)
+
+
+def _sort(call: HloCall, emitter: Emitter) -> tuple[HloValue, ...]:
+    """Arrays in the order of one of them."""
+    key, descending = _order(call)
+    axis = call.whole_number("dimension")
+    given = [emitter.whole(each) for each in call.operands]
+    order = emitter.op.argsort(given[key], axis=axis, descending=descending, dtype=INDEX)
+    places = emitter.bind(order)
+    return tuple(
+        emitter.result(emitter.op.gather_elements(each, places, axis=axis), dtype)
+        for each, (_, dtype) in zip(given, call.results, strict=True)
+    )
+
+
+def _order(call: HloCall) -> tuple[int, bool]:
+    """Which operand decides on the order, and whether its greatest element comes first."""
+    block = call.regions[0].blocks[0]
+    last = next(iter([*block.operations][-1].operation.operands)).owner
+    if last.name != "stablehlo.compare":
+        raise call.refuse("it sorts by several arrays")
+    direction = direction_of(last.attributes)
+    places = [_argument(each) for each in last.operands]
+    if direction not in ("LT", "GT") or places[0] % 2 or places[1] != places[0] + 1:
+        raise call.refuse("it sorts by a rule of its own")
+    return places[0] // 2, direction == "GT"
+
+
+def _argument(value: Any) -> int:
+    """Number of the argument that a compared value is; JAX replaces -0 and NaN by others of
+    equal rank before."""
+    while not hasattr(value, "arg_number"):
+        value = value.owner.operands[-1]
+    return int(value.arg_number)
 
 
 def _top_k(call: HloCall, emitter: Emitter) -> tuple[HloValue, ...]:
@@ -135,7 +191,9 @@ def _top_k(call: HloCall, emitter: Emitter) -> tuple[HloValue, ...]:
 
 
 RULES: Mapping[str, Translate] = MappingProxyType({
-    "stablehlo.gather": _gather, "stablehlo.dynamic_slice": _dynamic_slice,
+    "stablehlo.gather": _gather, "stablehlo.scatter": _scatter,
+    "stablehlo.dynamic_slice": _dynamic_slice,
+    "stablehlo.dynamic_update_slice": _dynamic_update_slice, "stablehlo.sort": _sort,
     "chlo.top_k": _top_k,
 })  # fmt: skip
 """Translations by name."""

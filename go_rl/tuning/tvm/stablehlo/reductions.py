@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from go_rl.tuning.tvm.stablehlo.elementwise import direction_of
 from go_rl.tuning.tvm.stablehlo.values import Emitter, HloCall, HloValue, Translate
 
 _SUM, _MAX, _MIN, _PRODUCT, _AND, _OR = "add", "maximum", "minimum", "multiply", "and", "or"
@@ -19,14 +20,17 @@ _NUMPY: Mapping[str, Any] = MappingProxyType({
     _SUM: np.add, _MAX: np.maximum, _MIN: np.minimum, _PRODUCT: np.multiply,
     _AND: np.logical_and, _OR: np.logical_or,
 })  # fmt: skip
-POOLED = 2
+_RUNNING: Mapping[str, str] = MappingProxyType({_SUM: "cumsum", _PRODUCT: "cumprod"})
+POOLED = 3
 """Dimensions that a window covers, at most."""
+IMAGE = 2
+"""Dimensions of an image, at least."""
 
 
 def _reduce(call: HloCall, emitter: Emitter) -> tuple[HloValue, ...]:
     if len(call.results) == 2:
         return _arg_best(call, emitter)
-    how = _combination(call)
+    how = combination(call)
     value, initial = call.operands
     axes = list(call.numbers("dimensions"))
     if value.known:
@@ -43,8 +47,8 @@ def _reduce(call: HloCall, emitter: Emitter) -> tuple[HloValue, ...]:
     return (HloValue(made, call.shape, call.dtype),)
 
 
-def _combination(call: HloCall) -> str:
-    """The operator by which a reduction combines two elements."""
+def combination(call: HloCall) -> str:
+    """Return the operator by which a reduction combines two elements, by its name."""
     block = call.regions[0].blocks[0]
     names = [operation.operation.name for operation in block.operations]
     how = names[0].partition(".")[2]
@@ -74,7 +78,7 @@ def _arg_best(call: HloCall, emitter: Emitter) -> tuple[HloValue, ...]:
     first = next(iter(call.regions[0].blocks[0].operations)).operation
     if not counted or first.name != "stablehlo.compare":
         raise call.refuse("it reduces two arrays at once")
-    direction = str(first.attributes["comparison_direction"]).split()[-1].rstrip(">")
+    direction = direction_of(first.attributes)
     if direction not in ("GT", "GE", "LT", "LE"):
         raise call.refuse("it reduces two arrays at once")
     greatest, given = direction.startswith("G"), emitter.whole(value)
@@ -88,21 +92,23 @@ def _arg_best(call: HloCall, emitter: Emitter) -> tuple[HloValue, ...]:
 
 
 def _reduce_window(call: HloCall, emitter: Emitter) -> tuple[HloValue, ...]:
-    how = _combination(call)
+    how = combination(call)
     value, initial = call.operands
     rank = len(value.shape)
     ones, edges = (1,) * rank, call.numbers("padding", (0, 0) * rank)
     sizes = call.numbers("window_dimensions")
     strides = call.numbers("window_strides", ones)
-    if how not in (_MAX, _MIN, _SUM) or not _is_neutral(how, initial):
-        raise call.refuse(f"windows are combined by {how}")
+    if not _is_neutral(how, initial):
+        raise call.refuse("it begins with another number than that which changes nothing")
     if {*call.numbers("base_dilations", ones), *call.numbers("window_dilations", ones)} != {1}:
         raise call.refuse("its windows or elements are apart")
     axes = [i for i in range(rank)
             if (sizes[i], strides[i], edges[2 * i], edges[2 * i + 1]) != (1, 1, 0, 0)]  # fmt: skip
-    if len(axes) == 1 and how == _SUM and _is_running(call, axes[0]):
-        made = emitter.op.cumsum(emitter.whole(value), axis=axes[0])
+    if len(axes) == 1 and how in _RUNNING and _is_running(call, axes[0]):
+        made = getattr(emitter.op, _RUNNING[how])(emitter.whole(value), axis=axes[0])
         return (emitter.result(made, call.dtype),)
+    if how not in (_MAX, _MIN, _SUM):
+        raise call.refuse(f"windows are combined by {how}")
     if len(axes) > POOLED:
         raise call.refuse(f"its windows have {len(axes)} dimensions")
     return (_pooled(call, how, axes, emitter),)
@@ -119,44 +125,52 @@ def _is_running(call: HloCall, axis: int) -> bool:
 
 
 def _pooled(call: HloCall, how: str, axes: list[int], emitter: Emitter) -> HloValue:
-    """Pooling of images: [N, H, W, C], or the pooled dimensions moved to the end."""
+    """Pooling of images, or of volumes: channels last, or the pooled dimensions moved to the
+    end."""
     value, edges = call.operands[0], call.numbers("padding", (0, 0) * len(call.shape))
     rank = len(value.shape)
     axes = axes or [rank - 1]
-    strides = call.numbers("window_strides", (1,) * rank)
-    widths = ([0, 0] * (POOLED - len(axes))) + [edges[2 * i + k] for i in axes for k in (0, 1)]
-    one = [1] * (POOLED - len(axes))
-    size = (*one, *(call.numbers("window_dimensions")[i] for i in axes))
+    missing = max(IMAGE - len(axes), 0)
+    strides, sizes = call.numbers("window_strides", (1,) * rank), call.numbers("window_dimensions")
+    one, last = [1] * missing, axes == [*range(1, rank - 1)] and not missing
     options: dict[str, Any] = {
-        "pool_size": size, "strides": (*one, *(strides[i] for i in axes)),
-        "padding": (widths[0], widths[2], widths[1], widths[3]),
+        "pool_size": (*one, *(sizes[i] for i in axes)),
+        "strides": (*one, *(strides[i] for i in axes)),
+        "padding": (*([0] * missing), *(edges[2 * i] for i in axes),
+                    *([0] * missing), *(edges[2 * i + 1] for i in axes)),
+        "layout": _layout(missing + len(axes), last),
     }  # fmt: skip
     given = emitter.whole(value)
-    if rank == 4 and axes == [1, 2]:
-        return HloValue(_pool(how, given, "NHWC", options, emitter), call.shape, call.dtype)
+    if last:
+        return HloValue(_pool(how, given, options, emitter), call.shape, call.dtype)
     others = [i for i in range(rank) if i not in axes]
     order = (*others, *axes)
     image = [value.shape[i] for i in axes]
     given = emitter.permuted(given, order)
     given = emitter.reshaped(given, (prod(value.shape[i] for i in others), 1, *one, *image))
-    made = _pool(how, given, "NCHW", options, emitter)
+    made = _pool(how, given, options, emitter)
     made = emitter.reshaped(made, tuple(call.shape[i] for i in order))
     back = tuple(int(i) for i in np.argsort(order))
     return HloValue(emitter.permuted(made, back), call.shape, call.dtype)
 
 
-def _pool(how: str, given: Any, layout: str, options: dict[str, Any], emitter: Emitter) -> Any:
-    nn, op = emitter.op.nn, emitter.op
+def _layout(dimensions: int, last: bool) -> str:
+    """TVM's name of the layout of a batch of images or volumes, channels last or second."""
+    inner = "DHW"[-dimensions:]
+    return f"N{inner}C" if last else f"NC{inner}"
+
+
+def _pool(how: str, given: Any, options: dict[str, Any], emitter: Emitter) -> Any:
+    nn, op, dimensions = emitter.op.nn, emitter.op, len(options["strides"])
+    greatest, mean = (getattr(nn, f"{each}_pool{dimensions}d") for each in ("max", "avg"))
     if how == _MAX:
-        return emitter.bind(nn.max_pool2d(given, layout=layout, **options))
+        return emitter.bind(greatest(given, **options))
     if how == _MIN:
         turned = emitter.bind(op.negative(given))
-        return emitter.bind(
-            op.negative(emitter.bind(nn.max_pool2d(turned, layout=layout, **options)))
-        )
-    mean = emitter.bind(nn.avg_pool2d(given, layout=layout, count_include_pad=True, **options))
+        return emitter.bind(op.negative(emitter.bind(greatest(turned, **options))))
+    found = emitter.bind(mean(given, count_include_pad=True, **options))
     count = emitter.relax.const(np.float32(prod(options["pool_size"])), "float32")
-    return emitter.bind(op.multiply(mean, count))
+    return emitter.bind(op.multiply(found, count))
 
 
 RULES: Mapping[str, Translate] = MappingProxyType(
