@@ -34,6 +34,14 @@ def test_operands_are_those_that_are_read_and_results_are_jaxs():
     np.testing.assert_allclose(tanh, np.tanh([[1.5], [0.0]]), rtol=1e-6)
 
 
+def test_a_weight_of_no_dimensions_is_an_array():
+    number = jax.ShapeDtypeStruct((), jnp.float32)
+    network = jax_network("scaled", lambda w, x: w * x, (number, FLOATS), (0,))
+    (weight,) = network.weights.values()
+    assert isinstance(weight, np.ndarray)
+    assert weight.shape == ()
+
+
 def test_loops_are_written_out_and_other_types_refused():
     def powers(x):
         return jax.lax.scan(lambda y, _: (y * x, y), x, None, length=3)

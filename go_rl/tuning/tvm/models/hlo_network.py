@@ -65,11 +65,11 @@ def random_weight(
     mean 0.01. Other vectors, which may be variances, lie in [0.5, 1.5).
     """
     if not np.issubdtype(np.dtype(dtype), np.floating):
-        return rng.integers(0, 2, shape).astype(dtype)
+        return np.asarray(rng.integers(0, 2, shape), dtype)
     if _named(name, SMALL):
-        return (0.1 * rng.standard_normal(shape, np.float32)).astype(dtype)
+        return np.asarray(0.1 * rng.standard_normal(shape, np.float32), dtype)
     if len(shape) < 2:
-        return (0.5 + rng.random(shape)).astype(dtype)
+        return np.asarray(0.5 + rng.random(shape), dtype)
     if _named(name, TABLES):
         return rng.standard_normal(shape, np.float32).astype(dtype)
     scale = np.sqrt(2.0 / max(prod(shape[:-1]), 1))
