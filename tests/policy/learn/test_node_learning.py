@@ -6,7 +6,7 @@ from functools import cache
 import numpy as np
 import pytest
 from objectives.conformance import OptimizerConformance, under_test
-from policy.tiny import SMALL_LESSON, TINY_NODES, tiny_agent, tiny_makespan_agent
+from policy.tiny import SMALL_LESSON, TINY, TINY_NODES, tiny_agent, tiny_makespan_agent
 from policy.tiny import two_chains as independent_chains
 from reference.small_rings import ring_problem
 from reference.step_problems import step_problem
@@ -38,23 +38,26 @@ def throughputs(agent: Agent, problem: Problem) -> np.ndarray:
 
 
 OPTIMUM = 4.0
-ROUNDS = 24
+ROUNDS = 60
 """A policy learns in rounds until it is through: how many it needs depends on the processor, whose
 rounding decides which draws are made."""
 
 
 @pytest.mark.slow
-def test_a_policy_from_scratch_comes_within_five_percent():
+def test_a_policy_from_scratch_learns_where_to_cut():
+    """It knows no order of the units, so it needs as many layers as tell a chain's middle from its
+    ends."""
     learner = PPOConfig(learning_rate=6e-3, epochs=4)
     problem, config = two_chains(), FineTuneConfig(16, learner, first=16)
-    agent = tiny_agent()
-    assert throughputs(agent, problem).mean() < 0.93
+    agent = new_agent(replace(TINY, sage_layers=4, hidden=16, decoder_width=16), 0)
+    assert throughputs(agent, problem).mean() < 0.6
     for seed in range(ROUNDS):
         plan, agent = FineTuned(agent, config).learn(problem, Budget(samples=112), seed)
         after = throughputs(agent, problem)
-        if through := min(after[0], after.mean(), OPTIMUM / plan.value) >= 0.95:
+        if through := after.mean() >= 0.7:
             break
     assert through
+    assert plan.value == pytest.approx(OPTIMUM)
     assert after.max() <= 1.0 + 1e-9
 
 
