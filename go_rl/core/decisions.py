@@ -96,7 +96,3 @@ class Scored:
     def ok(self) -> Bool[np.ndarray, "B"]:
         """[B] plans that are legal and fit."""
         return self.status == OK
-
-    def best(self) -> int:
-        """Return the index of the fastest plan."""
-        return int(np.argmin(self.seconds))

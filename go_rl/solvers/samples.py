@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Float64, Int, Int8, Int16, Int32, Int64
+from jaxtyping import Float64, Int8, Int16, Int32, Int64
 
 from go_rl.core import Status
 from go_rl.core.evaluation import STATUS_CODES
@@ -40,10 +40,6 @@ class Samples:
     def ok(self) -> np.ndarray:
         """[B] samples that are legal partitions."""
         return self.status == CODE[Status.OK]
-
-    def displacement(self, proposed: Int[np.ndarray, "*B N"]) -> Float64[np.ndarray, "B"]:
-        """Return [B] mean distance of the chips from [N] or [B, N] proposed ones, in chips."""
-        return np.abs(self.device - proposed.astype(np.int64)).mean(axis=-1)
 
 
 def no_samples(batch: int, nodes: int, blocks: int, status: Status, detail: str = "") -> Samples:

@@ -180,8 +180,6 @@ def test_seeds_on_different_graphs_are_refused():
 def test_a_run_survives_json():
     original = run(curve=FALLING, cold_seconds=1.5)
     assert Run.from_json(original.to_json()) == original
-    assert original.gap == pytest.approx(1.0)
-    assert run(curve=()).gap is None
 
 
 @pytest.fixture(scope="module")

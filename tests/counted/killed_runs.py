@@ -90,7 +90,7 @@ def measured(folder: Path) -> frozenset[Any]:
     known: set[Any] = set()
     for path in files:
         with RecordStore(path) as store:
-            known |= store.keys(TARGET)
+            known |= {record.key for record in store.find(TARGET)}
     return frozenset(known)
 
 

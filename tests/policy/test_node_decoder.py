@@ -99,15 +99,15 @@ def test_log_probabilities_are_those_of_a_plain_twin(drawn):
             for t in range(TINY_NODES.iterations):
                 expected = plain(agent, decoder, encoded, task, before, t, b, actions[task])
                 before = np.asarray(actions[task].chosen)[b, t, :units].tolist()
-                row = np.asarray(got.chosen)[b, t, :units]
+                row = np.asarray(got.choices.chosen)[b, t, :units]
                 assert_rounded_alike(row, expected[rows, before], 4000)
                 finite = np.where(np.isfinite(expected), expected, 0.0)
                 spread.append(-(np.exp(expected) * finite).sum(axis=1))
-        free = np.asarray(got.free)[:units] > 0
-        assert np.asarray(got.chosen)[:, :, units:].max() == 0.0
+        free = np.asarray(got.choices.free)[:units] > 0
+        assert np.asarray(got.choices.chosen)[:, :, units:].max() == 0.0
         by_hand = np.mean(np.stack(spread)[:, free]) if free.any() else 0.0
         assert float(entropy) == pytest.approx(by_hand, abs=1e-4)
-    assert np.asarray(found["placement"][0].free)[:units].all()
+    assert np.asarray(found["placement"][0].choices.free)[:units].all()
 
 
 def test_without_noise_the_likeliest_is_taken_and_equal_seeds_draw_equally(drawn):

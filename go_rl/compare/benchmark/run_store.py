@@ -110,13 +110,6 @@ class Run:
         """Identity of a run: runs with equal keys are the same run."""
         return (*self.problem, self.digest, self.method, self.seed, *self.budget, self.weights)
 
-    @property
-    def gap(self) -> float | None:
-        """T_max over the run's own bound, less 1; None: no plan or no bound."""
-        if self.value is None or self.bound <= 0:
-            return None
-        return max(0.0, self.value / self.bound - 1.0)
-
     def to_json(self) -> dict[str, Any]:
         """Return the run as a JSON object."""
         return asdict(self) | {"problem": self.problem._asdict()}
@@ -185,11 +178,6 @@ class RunStore:
     def find(self, key: tuple[Any, ...]) -> Run | None:
         """Return a finished run."""
         return self._runs.get(key)
-
-    @property
-    def runs(self) -> tuple[Run, ...]:
-        """All finished runs, in the order in which they were made."""
-        return tuple(self._runs.values())
 
     def add(self, run: Run) -> None:
         """Append a finished run; it is on the disk when this returns."""

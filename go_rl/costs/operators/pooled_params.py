@@ -22,12 +22,6 @@ from go_rl.costs.operators.tables.operator_rows import CONVOLUTIONS, MOVES, ONE_
 
 Arrays = dict[str, np.ndarray]
 SPLITS = ("splits", "split_from", "split_launch", "few", "idle")
-OF_PLACE = ("floor", "liked_here", "liked_by", "start", *SPLITS, "stride", "stride_from",
-            "residuals")  # fmt: skip
-"""Names of the parameters that are not shared: [GPUs …] the first two, [generations …] the next
-(``liked_by`` beside ``liked``, which is shared; ``start`` is the logarithm of a share of the
-floor), [2] (Pascal and before, later) the strides, [2] (library without and with Winograd's
-convolutions) the last."""
 STARTS = {"products": -1.7, "streams": -0.6}
 """Logarithms of the part of the floor that adds to what the GPU takes, from which learning
 starts."""
@@ -51,7 +45,12 @@ class UsualHost(NamedTuple):
 
 def initial_params(group: str, count: int) -> Arrays:
     """Return the parameters of one of `GROUPS` from which learning starts, of this many GPUs;
-    scalars are [1]."""
+    scalars are [1].
+
+    Not shared by all GPUs are ``floor`` and ``liked_here`` [GPUs …]; ``liked_by``, ``start`` (the
+    logarithm of a share of the floor) and `SPLITS` [generations …]; the strides [2] (Pascal and
+    before, later); the residuals [2] (library without and with Winograd's convolutions).
+    """
     own = GROUPS[group]
     if own.is_stream:
         floors = np.full((count, len(STREAMED)), USUAL_FLOOR, np.float32)

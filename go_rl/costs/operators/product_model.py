@@ -4,7 +4,7 @@ A library cuts the result into tiles of one of `TILES`. Of each kind of tile the
 seconds (arithmetic, latency of the summing loop, traffic of caches and memory, waves), and which
 kind the library would choose: the quickest, of those the one that pads least, blurred. Written over
 an array module, so that JAX learns its parameters and NumPy predicts. All GPUs share the
-parameters, except those of `pooled_params.OF_PLACE`.
+parameters, except those that `pooled_params.initial_params` names.
 """
 
 from __future__ import annotations

@@ -65,16 +65,6 @@ class NodeLogProbs(NamedTuple):
     choices: ChoiceLogProbs
     latent: Float[Array, "B L"]
 
-    @property
-    def chosen(self) -> Float[Array, "B T U"]:
-        """[B, T, U] of the choices."""
-        return self.choices.chosen
-
-    @property
-    def free(self) -> Float[Array, "U"]:
-        """[U] 1 where a unit had several choices."""
-        return self.choices.free
-
     def parts(self, real: Float[Array, "U"]) -> tuple[tuple[Array, Array], ...]:
         """Return what is clipped apart, each with its weights; see `ChoiceLogProbs.parts`."""
         units = self.choices.parts(real)

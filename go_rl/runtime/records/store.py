@@ -102,12 +102,6 @@ class RecordStore:
         rows = self._read(*_by_workload(asked, workloads))
         return sorted((self._record(row) for row in rows), key=lambda record: record.key)
 
-    def keys(self, target: str) -> set[tuple[str, str, int]]:
-        """Return workload, setting and round of all that a target has, to resume a collection."""
-        columns = _RECORDS.c.workload, _RECORDS.c.setting, _RECORDS.c.round
-        asked = sql.select(*columns).where(_RECORDS.c.target == target)
-        return {(row.workload, row.setting, row.round) for row in self._read(asked)}
-
     def targets(self) -> list[str]:
         """Return the targets that have records, sorted."""
         found = [row.target for row in self._read(sql.select(_RECORDS.c.target).distinct())]

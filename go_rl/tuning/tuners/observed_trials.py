@@ -62,11 +62,6 @@ class ObservedTrials:
         """Distinct candidates, in the order of `seconds`."""
         return list(self._candidates.values())
 
-    @property
-    def timed(self) -> int:
-        """Distinct candidates that have a time."""
-        return sum(map(math.isfinite, self._seconds.values()))
-
     def fastest(self, count: int) -> list[Candidate]:
         """Return up to ``count`` candidates that have a time, fastest first."""
         known = [key for key, seconds in self._seconds.items() if math.isfinite(seconds)]

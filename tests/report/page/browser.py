@@ -4,7 +4,6 @@ import json
 import os
 import shutil
 import subprocess
-from base64 import b64decode
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -62,10 +61,6 @@ class Browser:
         )  # fmt: skip
         assert "exceptionDetails" not in found, found["exceptionDetails"]
         return found["result"].get("value")
-
-    def picture(self, path: Path) -> None:
-        """Save what is seen as a PNG."""
-        path.write_bytes(b64decode(self.call("Page.captureScreenshot")["data"]))
 
     def _read(self) -> dict[str, Any]:
         parts = bytearray()

@@ -34,8 +34,6 @@ def test_records_are_found_by_target_workload_and_round(store, measured):
     assert store.find("cpu-1", []) == []
     assert store.find("gpu-1") == [failed]
     assert store.find("gpu-2") == []
-    assert store.keys("cpu-1") == {("a", "", 0), ("a", "", 1), ("a", '{"tile":8}', 0), ("b", "", 0)}
-    assert store.keys("gpu-2") == set()
     assert store.targets() == ["cpu-1", "gpu-1"]
     assert [store.count(t) for t in ("cpu-1", "gpu-1", "gpu-2")] == [4, 1, 0]
 
@@ -65,7 +63,7 @@ def test_the_store_agrees_with_a_dictionary(batches):
         for target in ("t", "u"):
             expected = [truth[key] for key in sorted(truth) if key[1] == target]
             assert store.find(target) == expected
-            assert store.count(target) == len(store.keys(target)) == len(expected)
+            assert store.count(target) == len(expected)
 
 
 def test_all_records_of_a_call_or_none(store, measured, tmp_path):

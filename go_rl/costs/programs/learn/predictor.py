@@ -193,10 +193,6 @@ class ProgramPredictor(Predictor[ProgramExamples, ProgramInputs]):
         """Return whether there are layers for programs of this many leaves."""
         return leaves in self.config.network.leaf_counts
 
-    def latents(self, inputs: ProgramInputs) -> Float32[np.ndarray, "P E"]:
-        """Return [P, E] latents of the first network."""
-        return self.networks[0].outputs(self._prepared(inputs))[1]
-
     def calibrated(self, judged: ProgramExamples) -> ProgramCalibration:
         """Return what errors on examples that were not learned from say of an interval."""
         logs, _ = self._logs(judged.inputs)
