@@ -39,13 +39,10 @@ class ProgramGuide:
     Args:
         predictor: of seconds or ranks of programs.
         target: on which candidates are timed.
-        learn: whether it is fine-tuned.
     """
 
-    def __init__(
-        self, predictor: LoadedPrograms, target: ProgramTarget, learn: bool = True
-    ) -> None:
-        self._base, self._target, self._learn = predictor, target, learn
+    def __init__(self, predictor: LoadedPrograms, target: ProgramTarget) -> None:
+        self._base, self._target = predictor, target
         self._nests: list[LoopNest] = []
         self._seconds: list[float] = []
         self._operator: list[int] = []
@@ -78,7 +75,7 @@ class ProgramGuide:
     def observe(self, operator: int, trials: Sequence[Trial]) -> None:
         """Remember trials of an operator that have a time and are understood."""
         timed = [trial for trial in trials if trial.seconds is not None]
-        if not self._learn or not timed:
+        if not timed:
             return
         nests = self._spaces[operator].nests([trial.candidate for trial in timed])
         for trial, nest in zip(timed, nests, strict=True):

@@ -65,8 +65,8 @@ def _found(target: str) -> tuple[OpKind, Rule] | None:
     return _TARGETS.get(target)
 
 
-def _result(instruction: Instruction, place: int = 0) -> Shape:
-    return (instruction.shape.leaves() or [instruction.shape])[place]
+def _result(instruction: Instruction) -> Shape:
+    return (instruction.shape.leaves() or [instruction.shape])[0]
 
 
 def _of(formula: dense.OfShapes) -> Rule:

@@ -15,13 +15,13 @@ from go_rl.graphs.readers.cost_rules import Costs, Formula, distances, per_eleme
 from go_rl.graphs.readers.torch.call import TorchCall
 
 
-def product(first: str, bias: str = "", transposed: bool = False) -> Formula:
-    """``2 * result * depth``, the depth being the last axis of an operand (the one before it, where
-    it is transposed), and one FLOP an element for the bias, for each of ``alpha``, ``beta``."""
+def product(first: str, bias: str = "") -> Formula:
+    """``2 * result * depth``, the depth being the last axis of an operand, and one FLOP an element
+    for the bias, for each of ``alpha``, ``beta``."""
 
     def flops(call: TorchCall) -> float:
         shape = call.operand(first).shape
-        depth = shape[-2] if transposed else shape[-1] if shape else 1
+        depth = shape[-1] if shape else 1
         scalings = sum(call.get(name, 1) != 1 for name in ("alpha", "beta")) if bias else 0
         added = bool(bias) and call.has(bias)
         return (2.0 * depth + added + scalings) * call.result.size

@@ -19,9 +19,9 @@ from go_rl.graphs.readers.torch.costs.elementwise import larger
 from go_rl.graphs.readers.torch.costs.products import spread
 
 
-def _rows(call: TorchCall, name: str = "dim") -> int:
+def _rows(call: TorchCall) -> int:
     """Number of rows along the axis that is reduced."""
-    shape, axis = call.operand().shape, call.get(name, -1)
+    shape, axis = call.operand().shape, call.get("dim", -1)
     width = shape[axis] if shape and isinstance(axis, int) else 1
     return call.operand().size // max(1, width)
 
