@@ -32,7 +32,7 @@ from go_rl.costs.kernels.measure.data import (
 from go_rl.costs.kernels.network import EncoderName, KernelNetworkConfig, Reduction
 from go_rl.costs.kernels.predictor import KernelPredictor, predict_layouts
 from go_rl.costs.kernels.training import KernelTrainConfig
-from go_rl.costs.learning.metrics import by_model, mape
+from go_rl.costs.learning.metrics import mape
 from go_rl.costs.models.analytical import Analytical, Efficiency
 from go_rl.costs.models.cost_model import Kernels
 from go_rl.costs.models.kernel_cache import kernel_work
@@ -101,6 +101,12 @@ def by_model_split(
     """Return the kernels of other models, and those of the models held out."""
     out = np.isin(np.array(models), list(held_out))
     return np.flatnonzero(~out), np.flatnonzero(out)
+
+
+def by_model(models: Sequence[str], measure: Callable[[np.ndarray], float]) -> dict[str, float]:
+    """Return a measure of the rows of each model, by name."""
+    owner = np.array(models)
+    return {str(name): measure(np.flatnonzero(owner == name)) for name in sorted(set(models))}
 
 
 def _noise(data: KernelData) -> str:

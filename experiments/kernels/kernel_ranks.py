@@ -16,7 +16,7 @@ import numpy as np
 from jaxtyping import Float64, Int, Int64
 
 from experiments.experiment import Experiment, timed
-from experiments.kernels.kernel_cost_model import HELD_OUT, by_model_split, error_table
+from experiments.kernels.kernel_cost_model import HELD_OUT, by_model, by_model_split, error_table
 from experiments.rows import grouped, run_name
 from go_rl.costs.kernels.features import kernel_features
 from go_rl.costs.kernels.measure.data import load_kernel_data
@@ -24,7 +24,7 @@ from go_rl.costs.kernels.ranks.flag_times import FlagTimes, flag_times
 from go_rl.costs.kernels.ranks.predictor import FlagRanks
 from go_rl.costs.kernels.ranks.training import RankTrainConfig
 from go_rl.costs.learning.losses import RankLoss
-from go_rl.costs.learning.metrics import ape, by_model, groups_of, random_ape
+from go_rl.costs.learning.metrics import ape, groups_of, random_ape
 from go_rl.costs.trees.boosted import BoostedTrees, SummedKernels, summed_features
 from go_rl.graphs.cutting.opcode_names import vocabulary_of
 from go_rl.graphs.zoo import zoo_entry

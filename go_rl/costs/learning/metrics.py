@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-
 import numpy as np
 from jaxtyping import Float64, Int
 
@@ -67,12 +65,6 @@ def least_of_group(
     least = np.full(place.max(initial=-1) + 1, np.inf)
     np.minimum.at(least, place, values)
     return least[place]
-
-
-def by_model(models: Sequence[str], measure: Callable[[np.ndarray], float]) -> dict[str, float]:
-    """Return a measure of the rows of each model, by name."""
-    owner = np.array(models)
-    return {str(name): measure(np.flatnonzero(owner == name)) for name in sorted(set(models))}
 
 
 def latency_metrics(
