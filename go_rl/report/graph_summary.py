@@ -28,7 +28,9 @@ def facts(graph: OpGraph) -> Table:
         "format": str(graph.meta.get("format", "")),
         "operators": f"{graph.num_nodes:,}",
         "edges": f"{graph.num_edges:,}",
-        "work": f"{graph.flops.sum() / 1e9:,.4g} GFLOP" if graph.has_flops else "profile only",
+        "work": f"{graph.flops.sum() / 1e9:,.4g} GFLOP"
+        if graph.has_flops or not graph.seconds
+        else "profile only",
         "weights": bytes_text(weight_bytes(graph)),
         "largest result": bytes_text(float(graph.output_bytes.max())),
         "backward operators": f"{int(graph.is_backward.sum()):,}",

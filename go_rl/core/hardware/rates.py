@@ -95,10 +95,12 @@ def replaced_types(types: Iterable[ElementType], rates: Iterable[str]) -> str:
 def check_rates(rates: tuple[tuple[str, float], ...], where: str) -> None:
     """Raise a `HardwareError` for a rate that is no finite number >= 0, or of an unknown type."""
     for name, rate in rates:
+        if name == "float32":
+            raise HardwareError(f"{where}: rates: the rate of float32 is peak_flops")
         if name not in TYPE_NAMES:
             raise HardwareError(
                 f"{where}: rates: {name!r} is no element type{nearest(name, TYPE_NAMES)} Types: "
-                f"{', '.join(TYPE_NAMES)}; the rate of float32 is peak_flops"
+                f"{', '.join(TYPE_NAMES)}"
             )
         if not 0 <= rate < float("inf"):
             raise HardwareError(

@@ -139,8 +139,8 @@ class CalibratedKernels(Predictor[MeasuredKernels, KernelSet]):
         count = len(examples.seconds)
         if count < FEWEST:
             raise TrainingError(
-                f"calibration: {count} kernels have a time, and {FEWEST} are needed; give it more "
-                "minutes"
+                f"calibration: {count} kernels have a time, and {FEWEST} are needed; calibrate "
+                "more kernels (--kernels), those of other --networks, or for more --minutes"
             )
         weights = KernelPredictor.load(source)
         ratio = np.log(examples.seconds / weights.predict(examples.kernels))

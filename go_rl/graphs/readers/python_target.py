@@ -22,7 +22,7 @@ from types import ModuleType
 from typing import Any
 
 from go_rl.core.errors import GoRLError, ReadError, nearest
-from go_rl.core.printable import last_line
+from go_rl.core.printable import sentence_of
 from go_rl.graphs.readers.foreign import foreign_object, is_torch_module
 from go_rl.graphs.readers.model_options import MICRO_BATCHES, TRIP_COUNT
 
@@ -88,10 +88,10 @@ def _import(name: str, target: str) -> ModuleType:
                 f"path{near}"
             ) from error
         how = "; install it with: pip install 'go_rl[torch]'" if error.name == "torch" else ""
-        said = f"{target}: importing {name!r} failed: {last_line(error)}{how}"
+        said = f"{target}: importing {name!r} failed: {sentence_of(error)}{how}"
         raise ReadError(said) from error
-    except Exception as error:
-        raise ReadError(f"{target}: importing {name!r} failed: {last_line(error)}") from error
+    except (Exception, SystemExit) as error:
+        raise ReadError(f"{target}: importing {name!r} failed: {sentence_of(error)}") from error
 
 
 def _import_file(path: Path, target: str) -> ModuleType:
@@ -191,5 +191,5 @@ def call_factory(factory: Callable[..., Any], target: str, dims: Mapping[str, in
         return factory(**dims)
     except GoRLError:
         raise
-    except Exception as error:
-        raise ReadError(f"{target}: the factory raised: {last_line(error)}") from error
+    except (Exception, SystemExit) as error:
+        raise ReadError(f"{target}: the factory raised: {sentence_of(error)}") from error

@@ -115,7 +115,7 @@ def _loaded(number: int, stage: StageTask, task: DeviceTask) -> Session:
                 "for temporary files; is there room for the weights? TMPDIR names another"
             ) from error
         raise ExecutionError(
-            f"{task.runtime} does not load the file ({short_reason(error)}); export the plan again"
+            f"{task.runtime} does not load the file: {short_reason(error)}"
         ) from error
     found = set(session.inputs)
     if found != set(stage.inputs):

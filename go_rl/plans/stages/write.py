@@ -153,7 +153,10 @@ class _StageWriter:
         makers = (number for number, made in enumerate(self._made) if name in made)
         first = next(makers, None)
         if first is None:
-            raise PlanError(f"result {name!r} of the model is a stored array; nothing computes it")
+            raise PlanError(
+                f"result {name!r} of the model is one of its inputs or stored arrays; no operator "
+                "computes it"
+            )
         return first
 
     @cached_property
@@ -200,15 +203,16 @@ class _StageWriter:
     def _tensor(self, name: str, sender: int) -> StageTensor:
         kind = self.types.get(name)
         inner = None if kind is None else inner_tensor_type(kind)
+        if kind is not None and kind.WhichOneof("value") not in (None, "tensor_type"):
+            raise PlanError(
+                f"{name!r} is a {kind.WhichOneof('value')}, and stages take and give tensors only; "
+                "keep its producer and its readers on one device (--fixed), where both are "
+                "operators"
+            )
         if kind is None or inner is None or not inner.elem_type:
             raise ReadError(
                 f"{self.path}: the type of tensor {name!r}, which goes between stages, is not "
                 "known; add it to the model's value_info"
-            )
-        if kind.WhichOneof("value") != "tensor_type":
-            raise PlanError(
-                f"{name!r} is a {kind.WhichOneof('value')}, which cannot go between stages; keep "
-                "its producer and its readers on one device (--fixed)"
             )
         shape = None
         if inner.HasField("shape"):

@@ -83,8 +83,10 @@ class ModelConfig:
         """Return a field, which must be what ``right`` says."""
         value = self.fields[self.name(field)] if self.has(field) else default
         if value is None:
-            hint = nearest(self.name(field), self.fields)
-            raise ReadError(f"{self.where}: no field {self.name(field)!r}{hint}")
+            name = self.name(field)
+            if name in self.fields:
+                raise self.wrong(field, right)
+            raise ReadError(f"{self.where}: no field {name!r}{nearest(name, self.fields)}")
         if not fits(value):
             raise self.wrong(field, right)
         return value

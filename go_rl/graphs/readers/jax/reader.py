@@ -150,7 +150,7 @@ def traced(
         return jaxpr, jax.tree.structure(shapes)
     except GoRLError:
         raise
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         lines = [line.strip() for line in str(error).splitlines() if line.strip()]
         first = lines[0] if lines else ""
         raise ReadError(

@@ -136,6 +136,9 @@ def listed_files(graphs: Iterable[str | Path]) -> tuple[str, ...]:
             files = sorted(given.iterdir())
             inside = [each for each in files if each.is_file() and not each.name.startswith(".")]
         if not inside or not given.exists():
-            raise TrainingError(f"train: {given}: no such file, or a folder without files")
+            raise TrainingError(
+                f"train: {given}: no such file, or a folder without files; of a function, give the "
+                "graph that go-rl graph --save writes"
+            )
         found += [str(each.absolute()) for each in inside]
     return tuple(dict.fromkeys(found))

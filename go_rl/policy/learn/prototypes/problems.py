@@ -133,9 +133,12 @@ def split_problems(
     problems: list[PrototypeProblem], held_out: float
 ) -> tuple[list[PrototypeProblem], list[PrototypeProblem]]:
     """Return the problems that teach, and those that choose among weights; chosen by the graph's
-    name, so that all problems of a graph are on one side, and kinds on both."""
+    name, so that all problems of a graph are on one side, and kinds on both. Problems of one graph
+    teach and choose."""
     bound = held_out * (1 << 32)
     aside = {p.graph: zlib.crc32(p.graph.encode()) < bound for p in problems}
+    if len(aside) == 1:
+        return problems, problems
     if len(set(aside.values())) == 1:  # too few to say
         aside[problems[0].graph] = not aside[problems[0].graph]
     return [p for p in problems if not aside[p.graph]], [p for p in problems if aside[p.graph]]
