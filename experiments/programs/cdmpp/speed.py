@@ -37,7 +37,7 @@ from go_rl.costs.programs.learn.training import NAMED_RUNS, ProgramTrainConfig
 
 PROGRAMS = 400
 TREES = 600
-SHIPPED = "the weights that ship"
+SHIPPED, WEIGHTS = "the weights that ship", "programs-5-cdmpp"
 TRAINING, OPERATORS = "training", "operators"
 """Sections of their own."""
 LSTM_UNITS = 96
@@ -162,7 +162,7 @@ def _of_network(runs: Runs, name: str, options: CdmppSpeed) -> Metrics:
 
 def _of_shipped(runs: Runs, options: CdmppSpeed) -> Metrics:
     """An ensemble, with interval and flags."""
-    weights = ProgramPredictor.load(runs.options.data[0])
+    weights = ProgramPredictor.load(WEIGHTS)
     inputs = runs.examples.inputs.take(_some(runs))
     parameters = sum(parameter_count(each.params) for each in weights.networks)
     return {

@@ -26,6 +26,9 @@ from go_rl.plans.pipeline.turns import Channel, Lane, StageClock, run_samples
 from go_rl.plans.stages.manifest import FILE
 from go_rl.runtime.lifeline import die_with
 
+UNREADABLE = ("parsing failed", "doesn't exist", "does not exist")
+"""What runtimes say of a damaged or absent file; anything else an export would write again."""
+
 
 @dataclass(frozen=True)
 class SharedSlots:
@@ -114,9 +117,9 @@ def _loaded(number: int, stage: StageTask, task: DeviceTask) -> Session:
                 f"{task.runtime} cannot write its optimised model to {records.parent}, a folder "
                 "for temporary files; is there room for the weights? TMPDIR names another"
             ) from error
-        raise ExecutionError(
-            f"{task.runtime} does not load the file: {short_reason(error)}"
-        ) from error
+        reason = short_reason(error)
+        again = "; export the plan again" if any(word in reason for word in UNREADABLE) else ""
+        raise ExecutionError(f"{task.runtime} does not load the file ({reason}){again}") from error
     found = set(session.inputs)
     if found != set(stage.inputs):
         raise ExecutionError(

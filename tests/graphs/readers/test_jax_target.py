@@ -60,6 +60,10 @@ def breaks():
     raise ValueError("first line\\nlast line")
 
 
+def exits():
+    raise SystemExit(0)
+
+
 def breaks_in_tracing():
     return (lambda x: x.nothing), (floats(3),)
 
@@ -133,7 +137,8 @@ def test_example_arguments(folder, function, dims, elements):
         ("jax_target_network:bare", {}, r"takes arguments \(x\) and has no example_args"),
         ("jax_target_network:factory", {"bach": 8}, "no dim 'bach'; did you mean 'batch'"),
         ("jax_target_network:direct", {"batch": 8}, "example_args is fixed, so dim 'batch'"),
-        ("jax_target_network:breaks", {}, "factory raised: ValueError: last line"),
+        ("jax_target_network:breaks", {}, "factory raised: ValueError: first line"),
+        ("jax_target_network:exits", {}, "factory raised: SystemExit: 0"),
         ("jax_target_network:breaks_in_tracing", {}, "raised while it was traced: AttributeError"),
         ("jax_target_network:returns_list", {}, "must return .* returned a list"),
     ],

@@ -124,6 +124,11 @@ def test_problems_do_not_depend_on_their_number():
     assert not set.intersection(*graphs)
 
 
+def test_problems_of_one_graph_teach_and_choose():
+    (only, *_) = training_problems(_run())
+    assert split_problems([only], 0.4) == ([only], [only])
+
+
 @pytest.mark.slow
 def test_a_run_that_is_cut_off_anywhere_ends_as_the_whole_one(tmp_path):
     """Killed in each stage: what was searched, priced and learned is not made again, and the
