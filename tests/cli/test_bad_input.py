@@ -51,6 +51,7 @@ REFUSED = [
     (f"{EVALUATE} --methods gredy", "did you mean 'greedy'?"),
     (f"{EVALUATE} --hardware ringg2", "unknown hardware 'ringg2'"),
     (f"{EVALUATE} --rules strickt", "did you mean 'strict'?"),
+    ("evaluate mlp.onnx --methods greedy", "The option is one of go-rl graph: give the file"),
     (f"{EVALUATE} --seeds 0", "evaluate: --seeds must be >= 1"),
     (f"{EVALUATE} --samples 0", "budget: --samples must be >= 1"),
     (f"{EVALUATE} --seconds inf", "budget: --seconds must be finite and > 0, not inf"),

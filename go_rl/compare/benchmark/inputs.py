@@ -34,7 +34,7 @@ from go_rl.core.optimizer import PolicyMethod
 from go_rl.costs.models import ProblemOptions, make_problem, named_cost
 from go_rl.costs.models.registry import cost_identity
 from go_rl.graphs.zoo import SPLITS, zoo_entry, zoo_names
-from go_rl.graphs.zoo.load_model import ZOO_PREFIX, load_model
+from go_rl.graphs.zoo.load_model import ZOO_PREFIX, load_as_it_is
 from go_rl.policy.config import CONTROLS
 
 Factory = Callable[[], Optimizer]
@@ -75,7 +75,7 @@ class BenchmarkGraph:
     @cached_property
     def graph(self) -> OpGraph:
         """The graph itself."""
-        return load_model(ZOO_PREFIX + self.name if self.file is None else self.file)
+        return load_as_it_is(ZOO_PREFIX + self.name if self.file is None else self.file)
 
     @property
     def family(self) -> str:
@@ -105,7 +105,7 @@ def find_graphs(names: Sequence[str]) -> list[BenchmarkGraph]:
 def _find(name: str) -> list[BenchmarkGraph]:
     if not name.startswith(ZOO_PREFIX) or Path(name).exists():
         path = Path(name)
-        graph = load_model(path)
+        graph = load_as_it_is(path)
         return [BenchmarkGraph(path.stem, graph.digest, path)]
     word = name.removeprefix(ZOO_PREFIX)
     if word not in SPLITS and word not in zoo_names(training=True):

@@ -1,5 +1,6 @@
-"""`load_model`: every way of naming a model, graphs of the zoo included; `sized_graph`: networks of
-the zoo whose code is traced at the batch and sequence that a user gives."""
+"""`load_model`, `load_as_it_is`: every way of naming a model, graphs of the zoo included;
+`sized_graph`: networks of the zoo whose code is traced at the batch and sequence that a user
+gives."""
 
 from __future__ import annotations
 
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
 
 ZOO_PREFIX = "zoo:"
 """Prefix of graphs of the zoo."""
+READER_FLAGS = ("--dim ", "--unknown ", "--trip-count ")
+"""Flags of readers that their errors advise."""
 TRAINING_FORM = "-training"
 """Ending of the names of training iterations."""
 
@@ -64,6 +67,23 @@ def load_model(
     from go_rl.graphs.readers import load
 
     return load(model, dims, unknown, training, **options)
+
+
+def load_as_it_is(model: str | Path) -> OpGraph:
+    """Read a model for a command that takes no options of its reader; see `load_model`.
+
+    Raises:
+        ReadError: see there; where an option is missing, it says which command takes it.
+    """
+    try:
+        return load_model(model)
+    except ReadError as error:
+        if not any(flag in str(error) for flag in READER_FLAGS):
+            raise
+        raise ReadError(
+            f"{error}. The option is one of go-rl graph: give the file that it writes with --save "
+            "FILE.npz in place of the model"
+        ) from error
 
 
 def _check_splits(name: str, count: int, known: Collection[str]) -> None:

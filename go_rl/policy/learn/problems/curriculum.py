@@ -13,7 +13,7 @@ from go_rl.costs.models import ProblemOptions, make_problem, named_cost
 from go_rl.graphs.readers.archive import load_graph, save_graph
 from go_rl.graphs.zoo import zoo_entry, zoo_graph, zoo_names
 from go_rl.graphs.zoo.index import generated_seed
-from go_rl.graphs.zoo.load_model import load_model
+from go_rl.graphs.zoo.load_model import load_as_it_is
 from go_rl.policy.agent import Agent
 from go_rl.policy.learn.advantage import RunningBaseline
 from go_rl.policy.learn.collect import TrainingCase
@@ -77,7 +77,7 @@ def training_graph(name: str) -> OpGraph:
     Raises:
         GoRLError: the model cannot be read; the message names its file.
     """
-    return load_model(name) if is_own(name) else zoo_graph(name)
+    return load_as_it_is(name) if is_own(name) else zoo_graph(name)
 
 
 def stored_graph(name: str, cache: Path | None) -> OpGraph:
