@@ -27,7 +27,7 @@ from go_rl.plans.stages.manifest import FILE
 from go_rl.runtime.lifeline import die_with
 
 UNREADABLE = ("parsing failed", "doesn't exist", "does not exist")
-"""What runtimes say of a damaged or absent file; anything else an export would write again."""
+"""Words by which runtimes report a damaged or absent file, which another export mends."""
 
 
 @dataclass(frozen=True)

@@ -84,8 +84,8 @@ class ModelConfig:
         value = self.fields[self.name(field)] if self.has(field) else default
         if value is None:
             name = self.name(field)
-            null = f": it is null; it must be {right}"
-            hint = null if name in self.fields else nearest(name, self.fields)
+            null = name in self.fields
+            hint = f": it is null; it must be {right}" if null else nearest(name, self.fields)
             raise ReadError(f"{self.where}: no field {name!r}{hint}")
         if not fits(value):
             raise self.wrong(field, right)

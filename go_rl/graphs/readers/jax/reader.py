@@ -16,6 +16,7 @@ from go_rl.core.graph.element_type import computing_type
 from go_rl.core.graph.micro_batch import without_micro_batch
 from go_rl.core.graph.op_graph import OpGraph
 from go_rl.core.graph.op_kind import OpKind
+from go_rl.core.printable import sentence_of
 from go_rl.graphs.readers.graph_builder import TIE_BYTES, GraphBuilder, Node
 from go_rl.graphs.readers.jax.geometry import jax_geometry
 from go_rl.graphs.readers.jax.inline import Inliner, JaxOptions
@@ -151,10 +152,8 @@ def traced(
     except GoRLError:
         raise
     except (Exception, SystemExit) as error:
-        lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-        first = lines[0] if lines else ""
         raise ReadError(
-            f"{title}: the function raised while it was traced: {type(error).__name__}: {first}"
+            f"{title}: the function raised while it was traced: {sentence_of(error)}"
         ) from error
 
 

@@ -41,7 +41,6 @@ _UNARY: Mapping[str, tuple[str, Callable[..., Any]]] = MappingProxyType({
     "acosh": ("acosh", np.arccosh), "atanh": ("atanh", np.arctanh),
 })  # fmt: skip
 _CHLO = ("square", "tan", "sinh", "cosh", "atan", "asin", "acos", "asinh", "acosh", "atanh")
-_SIGNED = ("sign", "abs")
 _COMPARE: Mapping[str, tuple[str, Callable[..., Any]]] = MappingProxyType({
     "EQ": ("equal", np.equal), "NE": ("not_equal", np.not_equal),
     "LT": ("less", np.less), "LE": ("less_equal", np.less_equal),
@@ -100,8 +99,9 @@ def _compare(call: HloCall, emitter: Emitter) -> tuple[HloValue, ...]:
     direction = direction_of(call.attributes)
     if call.operands[0].dtype == "bool" and direction in ("EQ", "NE"):
         differ = applied(emitter, _LOGICAL["xor"], *call.operands, dtype="bool")
-        same = direction == "EQ"
-        return (applied(emitter, _LOGICAL["not"], differ, dtype="bool") if same else differ,)
+        if direction == "NE":
+            return (differ,)
+        return (applied(emitter, _LOGICAL["not"], differ, dtype="bool"),)
     return (applied(emitter, operator_of(direction), *call.operands, dtype="bool"),)
 
 
@@ -165,7 +165,9 @@ def _log_plus_one(call: HloCall, emitter: Emitter) -> tuple[HloValue, ...]:
 def _cbrt(call: HloCall, emitter: Emitter) -> tuple[HloValue, ...]:
     """sign(x) |x|^(1/3)."""
     (value,) = call.operands
-    sign, size = (applied(emitter, _UNARY[each], value, dtype=call.dtype) for each in _SIGNED)
+    sign, size = (
+        applied(emitter, _UNARY[each], value, dtype=call.dtype) for each in ("sign", "abs")
+    )
     third = HloValue(_one(value).made / np.float32(3), value.shape, value.dtype)
     root = applied(emitter, _BINARY["power"], size, third, dtype=call.dtype)
     return (applied(emitter, _BINARY["multiply"], sign, root, dtype=call.dtype),)

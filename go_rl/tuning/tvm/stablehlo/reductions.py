@@ -36,8 +36,7 @@ def _reduce(call: HloCall, emitter: Emitter) -> tuple[HloValue, ...]:
     if value.known:
         made = _NUMPY[how].reduce(value.array(), axis=tuple(axes), initial=initial.made.item())
         return (HloValue(np.asarray(made, call.dtype), call.shape, call.dtype),)
-    if not _is_neutral(how, initial):
-        raise call.refuse("it begins with another number than that which changes nothing")
+    _check_begin(call, how, initial)
     given = emitter.whole(value)
     if call.dtype == "bool":
         given = emitter.bind(emitter.op.astype(given, "int32"))
@@ -55,6 +54,12 @@ def combination(call: HloCall) -> str:
     if len(names) != 2 or how not in _RELAX:
         raise call.refuse(f"it combines by {', '.join(names[:-1])}")
     return how
+
+
+def _check_begin(call: HloCall, how: str, initial: HloValue) -> None:
+    """Refuse a reduction whose first number changes its result."""
+    if not _is_neutral(how, initial):
+        raise call.refuse("it begins with another number than that which changes nothing")
 
 
 def _is_neutral(how: str, initial: HloValue) -> bool:
@@ -98,8 +103,7 @@ def _reduce_window(call: HloCall, emitter: Emitter) -> tuple[HloValue, ...]:
     ones, edges = (1,) * rank, call.numbers("padding", (0, 0) * rank)
     sizes = call.numbers("window_dimensions")
     strides = call.numbers("window_strides", ones)
-    if not _is_neutral(how, initial):
-        raise call.refuse("it begins with another number than that which changes nothing")
+    _check_begin(call, how, initial)
     if {*call.numbers("base_dilations", ones), *call.numbers("window_dilations", ones)} != {1}:
         raise call.refuse("its windows or elements are apart")
     axes = [i for i in range(rank)

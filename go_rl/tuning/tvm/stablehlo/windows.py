@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial, reduce
 from math import prod
 from typing import Any
 
@@ -76,16 +77,17 @@ class Windows:
 
     def rows(self) -> HloValue:
         """Return which row each row of the windows is."""
-        total = place(0, self.shape)
+        steps, parts = np.zeros((1,) * len(self.shape), INDEX), list[HloValue]()
         for k, (axis, stride) in enumerate(zip(self._moved, self._strides(), strict=True)):
             along = [1] * len(self.shape)
             along[len(self.batch) + k] = self._sizes[axis]
-            steps = (np.arange(self._sizes[axis]) * stride).reshape(along)
-            total = self._applied("add", total, HloValue(steps, self.shape, INDEX))
+            steps = steps + (np.arange(self._sizes[axis]) * stride).reshape(along)
             if axis in self._starts:
-                step = self._applied("multiply", self._start(axis), place(stride, self.shape))
-                total = self._applied("add", total, step)
-        return total
+                start, factor = self._start(axis), place(stride, self.shape)
+                parts.append(start if stride == 1 else self._applied("multiply", start, factor))
+        if steps.any() or not parts:
+            parts.append(HloValue(steps, self.shape, INDEX))
+        return reduce(partial(self._applied, "add"), parts)
 
     def fits(self) -> HloValue:
         """Return whether the window of each row lies wholly within the array."""
