@@ -143,9 +143,9 @@ class Prediction:
 class PredictOptions:
     """Pricing of a network or of a table of operators."""
 
-    fusion: Fusion = "chains"
-    """Fusion of a network: none is eager PyTorch, operator by operator; chains joins element-wise
-    operators to their neighbours."""
+    fusion: Fusion | None = None
+    """Fusion of a network: none is eager PyTorch, operator by operator; chains, the default, joins
+    element-wise operators to their neighbours."""
     weights: WeightsChoice = None
     """Weights of go-rl train operators; for this machine those of go-rl calibrate, by programs also
     those of go-rl train programs. Default: those that ship; for this machine, those in the user's
@@ -167,7 +167,7 @@ class PredictOptions:
     kernel that a library has for it, as PyTorch's scaled_dot_product_attention launches."""
 
     def __post_init__(self) -> None:
-        if self.fusion not in FUSIONS:
+        if self.fusion not in (None, *FUSIONS):
             raise ProblemError(f"unknown fusion {self.fusion!r}{nearest(self.fusion, FUSIONS)} Use "
                                f"{' or '.join(FUSIONS)}")  # fmt: skip
         if self.by not in BY:
@@ -175,6 +175,8 @@ class PredictOptions:
                                f"{' or '.join(BY)}")  # fmt: skip
         if self.candidates is not None and self.by != "programs":
             raise ProblemError("candidates are of programs: set by to 'programs' (--by programs)")
+        if self.fusion is not None and self.by == "programs":
+            raise ProblemError("fusion is of kernels; of programs TVM decides it: leave it out")
 
 
 def predict(
@@ -221,7 +223,8 @@ def predict(
             return predict_programs(model, chosen.weights, candidates=chosen.candidates, **others)
         from go_rl.api.this_device import predict_this
 
-        return predict_this(model, chosen.weights, fusion=chosen.fusion, **others)
+        fusion = chosen.fusion or "chains"
+        return predict_this(model, chosen.weights, fusion=fusion, **others)
     _check_kernels(chosen)
     sheet = with_launch(load_device(device), chosen.launch_us)
     return _predicted(model, [sheet], chosen, others)[0]
@@ -302,6 +305,8 @@ def _predicted(
         if chosen.fused_attention:
             raise ProblemError(f"{model}: fused_attention is of networks; a table has rows of "
                                "attention")  # fmt: skip
+        if chosen.fusion is not None:
+            raise ProblemError(f"{model}: fusion is of networks; a table's rows stand alone")
         rows = read_operators(model)
         learned = OperatorPredictor.load(weights)
         element = None if chosen.element_type is None else wanted_type(chosen.element_type)

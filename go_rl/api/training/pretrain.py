@@ -9,10 +9,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from go_rl.api.progress import Progress, ignore
-from go_rl.core import TrainingError
+from go_rl.core import TrainingError, load_hardware
 from go_rl.core.files.run_lock import locked
 from go_rl.core.files.whole_file import write_text, writing
 from go_rl.core.optimizer import Milestone
+from go_rl.policy.config import POLICIES
 from go_rl.policy.learn.config import (
     CHECKPOINTS,
     CONFIG_FILE,
@@ -59,6 +60,7 @@ def pretrain(
         TrainingError, CheckpointError: see `go_rl.policy.learn.pretrain.pretrain` and
             `go_rl.policy.learn.processes.join.joined`; what one process raises, all raise.
         MissingDependencyError: Ray is not installed.
+        HardwareError: one is not known.
     """
     from go_rl.policy.learn import pretrain as training
     from go_rl.policy.learn.collect import pricer
@@ -68,6 +70,8 @@ def pretrain(
 
     own = config.graphs if graphs is None else [str(each) for each in graphs]
     config = replace(config, graphs=listed_files(own))
+    assert isinstance(config, PrototypeTrainConfig | TrainConfig)
+    _check_hardware(config)
     updates = config.updates
 
     def tell(done: int, sentence: str) -> None:
@@ -79,10 +83,21 @@ def pretrain(
         _check_alone(workers, processes)
         with alone:
             return pretrain_prototypes(config, Path(folder), tell)
-    assert isinstance(config, TrainConfig)
     with alone, joined(processes, config) as group:
         group.on_first(lambda: _write_config(config, Path(folder)))
         return training.pretrain(config, folder, tell, pricer(workers), group=group)
+
+
+def _check_hardware(config: PrototypeTrainConfig | TrainConfig) -> None:
+    """Raise an error for hardware that is not known, or of links that the policy cannot take,
+    before anything is written."""
+    objective = POLICIES[config.kind].objective
+    for name in dict.fromkeys((*config.hardware, *getattr(config, "validation_hardware", ()))):
+        if (links := load_hardware(name).links.topology) not in objective.traits.topologies:
+            raise TrainingError(
+                f"train: network {config.kind} needs {objective.traits.topology_hint[0]}; "
+                f"hardware {name!r} has {links} links"
+            )
 
 
 def _check_alone(workers: str, processes: ProcessConfig) -> None:

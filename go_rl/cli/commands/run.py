@@ -22,6 +22,9 @@ from go_rl.report.text_table import TextTable
 if TYPE_CHECKING:
     from go_rl.api.plans.stages import PipelineAudit, PipelineRun
 
+TOLERANCE = 1e-4
+"""Relative difference of outputs that passes for rounding."""
+
 
 @dataclass(frozen=True)
 class RunOptions:
@@ -32,8 +35,9 @@ class RunOptions:
     check: bool = False
     """Compare every output with that of the whole model, and measure the whole model in one process
     with all cores; exit code 1 where an output differs by more than --tolerance."""
-    tolerance: float = 1e-4
-    """Largest relative difference, of numbers of at least a thousandth of the output's largest."""
+    tolerance: float | None = None
+    """With --check: largest relative difference, of numbers of at least a thousandth of the largest
+    in the output. Default: 1e-4."""
     audit: bool = False
     """Ask onnxruntime which operators it ran in each stage, and hold that against the plan; exit
     code 1 where one ran elsewhere, by another provider, not at all or twice. The optimised models
@@ -54,6 +58,8 @@ class RunOptions:
 
     def __post_init__(self) -> None:
         check_ranges(self, "run", ExecutionError, tolerance=NOT_NEGATIVE)
+        if self.tolerance is not None and not self.check:
+            raise ExecutionError("--tolerance is of what --check compares; add --check")
 
 
 def run(config: RunOptions) -> int:
@@ -72,7 +78,8 @@ def run(config: RunOptions) -> int:
     else:
         _print(found)
     worst = found.max_relative_error
-    alike = worst is None or worst <= config.tolerance
+    tolerance = TOLERANCE if config.tolerance is None else config.tolerance
+    alike = worst is None or worst <= tolerance
     return OK if alike and not (found.audit and found.audit.differences) else REJECTED
 
 

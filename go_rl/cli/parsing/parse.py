@@ -48,16 +48,18 @@ _EMPTY = re.compile(_FLAG.pattern + "=")
 _BOX = re.compile(r"\x1b\[[0-9;]*m|^[│╭╰] ?|[│╮╯]$", re.MULTILINE)
 """Colours and borders; there are none where the encoding is narrow, but blanks."""
 _RULE = re.compile(r"[─-]{4,}")
-_NUMBERS = (
+_PLAINER = (
     (re.compile(r"invalid literal for int\(\) with base 10: "), "must be a whole number, not "),
     (re.compile(r"could not convert string to float: "), "must be a number, not "),
+    (re.compile(r"Could not find valid parse for arguments: \[(.*)\]"), r"cannot be read from \1"),
 )
 _CHOICE = re.compile(r"invalid choice '(.*)' for argument '(.*)'\. Expected one of \((.*)\)")
 _UNKNOWN = re.compile(r"no option (--[^\s;]+)")
 _VALUE = re.compile(r"Missing value for argument '(.*?)'\..*")
 _UNION = re.compile(r"no type matching .* - <class '(?:int|float|str)'>: ")
 _FIRST = re.compile(
-    r"(?:(?P<part>[a-z][a-z ]*): )?(?P<field>[a-z]\w*)(?= (?:must|needs|has no|names|runs|is)\b)"
+    r"(?:(?P<part>[a-z][a-z ]*): )?(?P<field>[a-z]\w*)"
+    r"(?= (?:must|needs|has no|names|runs|is|are)\b)"
 )
 _NAMES = re.compile(r"(?<![\w'.])(?<!: )[a-z]+(?:_[a-z]+)+(?![\w':=])")
 """The option that a message is about, and others that it names, as fields of configurations."""
@@ -282,7 +284,7 @@ def _sentence(message: str, flags: Sequence[str]) -> str:
             f"{flag}: no choice {word!r}{nearest(word, choices)} Use {', '.join(sorted(choices))}"
         )
     text = _UNION.sub("", _VALUE.sub(_no_value, text).removeprefix("Error parsing "))
-    for pattern, words in _NUMBERS:
+    for pattern, words in _PLAINER:
         text = pattern.sub(words, text)
     return text
 

@@ -69,12 +69,14 @@ def run(
         control: arm that decides in the policy's place; see `go_rl.policy.controls`.
 
     Raises:
-        SearchError: the method is unknown, or cannot work on this objective; a control arm, and
-            none of the methods has a policy.
+        SearchError: the method is unknown, or cannot work on this objective; an agent or a control
+            arm, and none of the methods has a policy.
     """
     _check_method(problem, method)
-    if control is not None and not any(isinstance(each, PolicyMethod) for each in extra):
-        _check_has_policy(problem, method)
+    if not any(isinstance(each, PolicyMethod) for each in extra):
+        for given, what in (("weights are", agent), ("control is", control)):
+            if what is not None:
+                _check_has_policy(problem, method, given)
     budget = budget or Budget(seconds=20.0)
     with Compilation(problem, report or (lambda text: None), partial(_make, problem)) as compiled:
         learned = method != CLASSICAL_AUTO
@@ -110,13 +112,13 @@ def _check_method(problem: Problem, method: str) -> None:
     )
 
 
-def _check_has_policy(problem: Problem, method: str) -> None:
+def _check_has_policy(problem: Problem, method: str, given: str) -> None:
     known = [
         name for name in methods_for(problem) if isinstance(_make(problem, name), PolicyMethod)
     ]
     if method not in (AUTO_METHOD, ALL_METHODS, *known):
         raise SearchError(
-            f"control is for methods with a policy, and {method!r} has none; use it with "
+            f"{given} for methods with a policy, and {method!r} has none; use "
             f"{AUTO_METHOD}, {ALL_METHODS} or {', '.join(known)}, or leave it out"
         )
 

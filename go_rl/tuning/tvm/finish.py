@@ -165,7 +165,8 @@ class Finish:
         """Time compiled networks, the tuned one first, and their rivals; where one takes too long,
         the sums of their operators' seconds, which are given, stand for both."""
         backend, expected = self.backend, self.backend.default_seconds
-        self.report(f"timing {self.network.name}, whole, about {expected:.2g} s a run at most")
+        long = f", about {expected:.2g} s a run at most" if expected > 1e-3 else ""
+        self.report(f"timing {self.network.name}, whole{long}")
         with scratch_folder("rivals") as place:
             rivals, absent = self.network.rivals(place)
             outcomes = backend.compare(list(paths), rivals, expected)

@@ -93,6 +93,36 @@ BAD_GRAPHS = {
         "(float[1,3,8,8] x, float[4,3] w) => (float[1,4,8,8] y) { [op] y = Conv(x, w) }", {},
         r"Conv 'op' \(graph\.node\[0\]\)",
     ),
+    "channels that do not fit": (
+        "(float[1,3,8,8] x, float[4,5,3,3] w) => (float[1,4,6,6] y) { [op] y = Conv(x, w) }", {},
+        r"\[1, 3, 8, 8\] have 3 channels, its weight \[4, 5, 3, 3\] reads 5",
+    ),
+    "window larger than its padded data": (
+        "(float[1,3,2,2] x, float[4,3,5,5] w) => (float[1,4,1,1] y)"
+        " { [op] y = Conv<pads=[1,1,1,1]>(x, w) }", {}, r"reaches \[5, 5\] of \[4, 4\]",
+    ),
+    "result of other channels": (
+        "(float[1,3,2,2] x, float[4,3,1,1] w) => (float[1,5,2,2] y) { [op] y = Conv(x, w) }", {},
+        r"begins with \[1, 4\]; the file states \[1, 5, 2, 2\]",
+    ),
+    "curve of another size": (
+        f"{X} (float[3,9] y) {{ [op] y = Relu(x) }}", {}, r"operand is \[2, 3\].*\[3, 9\]",
+    ),
+    "order that names a dimension twice": (
+        f"{X} (float[2,2] y) {{ [op] y = Transpose<perm=[0,0]>(x) }}", {}, r"perm \[0, 0\]",
+    ),
+    "transposed result of another size": (
+        f"{X} (float[2,3] y) {{ [op] y = Transpose(x) }}", {}, r"\[1, 0\] makes \[3, 2\]",
+    ),
+    "joined along no axis": (
+        f"{X} (float[4,3] y) {{ [op] y = Concat<axis=7>(x, x) }}", {}, "axis 7 is none of its",
+    ),
+    "joined operands that differ elsewhere": (
+        f"{PAIR} [7,3] y) {{ [op] y = Concat<axis=0>(x, w) }}", {}, "another axis than 0",
+    ),
+    "joined result of another size": (
+        f"{X} (float[5,3] y) {{ [op] y = Concat<axis=-2>(x, x) }}", {}, r"make \[4, 3\];",
+    ),
 }  # fmt: skip
 
 

@@ -69,8 +69,76 @@ def _product(node: onnx.NodeProto, operands: list[Shape], result: Shape) -> str 
     return f"its operands {left} and {right} are summed over {of_left} and {of_right}"
 
 
+def _same(node: onnx.NodeProto, operands: list[Shape], result: Shape) -> str | None:
+    if operands[0] == result:
+        return None
+    return f"its operand is {list(operands[0])}; the file states {list(result)} as its result"
+
+
+def _convolution(node: onnx.NodeProto, operands: list[Shape], result: Shape) -> str | None:
+    data, weight = operands[:2]
+    given = {a.name: a for a in node.attribute}
+    groups = given["group"].i if "group" in given else 1
+    if len(data) != len(weight) or len(data) < 3:
+        return f"its data {list(data)} and weight {list(weight)} need as many dimensions, 3 or more"
+    if data[1] != weight[1] * groups:
+        groups_told = f" in {groups} groups" if groups != 1 else ""
+        return (
+            f"its data {list(data)} have {data[1]} channels, "
+            f"its weight {list(weight)} reads {weight[1] * groups}{groups_told}"
+        )
+    if result[:2] != (data[0], weight[0]):
+        made = [data[0], weight[0]]
+        return f"its result begins with {made}; the file states {list(result)}"
+    around = given["pads"].ints if "pads" in given else ()
+    apart = given["dilations"].ints if "dilations" in given else (1 for _ in data[2:])
+    free = "auto_pad" in given and given["auto_pad"].s.startswith(b"SAME")
+    reach = tuple((k - 1) * d + 1 for k, d in zip(weight[2:], apart, strict=False))
+    axes = len(reach)
+    padded = tuple(n + sum(around[i::axes]) for i, n in enumerate(data[2:]))
+    if free or all(k <= n for k, n in zip(reach, padded, strict=False)):
+        return None
+    return f"its window reaches {list(reach)} of {list(padded)} elements"
+
+
+def _transposed(node: onnx.NodeProto, operands: list[Shape], result: Shape) -> str | None:
+    (shape,) = operands
+    order = next((list(a.ints) for a in node.attribute if a.name == "perm"), None)
+    if order is None:
+        order = list(range(len(shape)))[::-1]
+    if sorted(order) != list(range(len(shape))):
+        return f"perm {order} does not name each dimension of {list(shape)} once"
+    made = tuple(shape[i] for i in order)
+    return None if made == result else f"perm {order} makes {list(made)} of {list(shape)}"
+
+
+def _joined(node: onnx.NodeProto, operands: list[Shape], result: Shape) -> str | None:
+    rank = len(operands[0])
+    axis = next((a.i for a in node.attribute if a.name == "axis"), 1)
+    shapes = " and ".join(str(list(shape)) for shape in operands[:4])
+    if not -rank <= axis < rank:
+        return f"axis {axis} is none of its operands {shapes}"
+    axis %= rank
+    made = (*operands[0][:axis], sum(shape[axis] for shape in operands), *operands[0][axis + 1 :])
+    if any(
+        len(s) != rank or s[:axis] + s[axis + 1 :] != made[:axis] + made[axis + 1 :]
+        for s in operands
+    ):
+        return f"its operands {shapes} differ along another axis than {axis}"
+    return (
+        None
+        if made == result
+        else f"its operands make {list(made)}; the file states {list(result)}"
+    )
+
+
 _RULES: dict[str, _Rule] = by_name(
     {
+        "Conv": _convolution,
+        "Transpose": _transposed,
+        "Concat": _joined,
+        "Abs Ceil Elu Erf Exp Floor Gelu HardSigmoid HardSwish LeakyRelu Log LogSoftmax Neg Not"
+        " Reciprocal Relu Round Selu Sigmoid Sign Softmax Softplus Softsign Sqrt Tanh": _same,
         "Reshape": _reshaped,
         "Add And Div Equal Greater GreaterOrEqual Less LessOrEqual Max Min Mul Or Pow Sub Sum Where"
         " Xor": _broadcast,
