@@ -11,7 +11,6 @@ import json
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from itertools import repeat
 from pathlib import Path
 
 import numpy as np
@@ -19,16 +18,25 @@ import numpy as np
 from go_rl.core.errors import RecordError
 from go_rl.core.files.whole_file import write_text
 
-ADDITIONS = 1000
-"""Additions of the fixed work: about five microseconds, and no memory to speak of: the caches stay
-as they are."""
+WORK = "product"
+"""Name of the fixed work in files: seconds of another work are not its reference."""
+LEFT, RIGHT = (1 << 1800) - 12345, (1 << 1800) - 54321
+"""Factors of the fixed work, 60 of CPython's digits each: two products take about six microseconds,
+and no memory to speak of, so that the caches stay as they are. A product has less than the 512
+bytes that CPython takes from a pool of its own; larger ones lie anywhere, and vary by a seventh."""
 FULL_SHARE = 0.005
 """The reference speed is the one that is exceeded in so small a share of the time."""
 
 
 def fixed_work() -> None:
-    """Add ones."""
-    sum(repeat(1, ADDITIONS))
+    """Multiply two long whole numbers, twice.
+
+    Not a loop over an iterator, whose counter passes through memory in each round: on a Zen 4 a sum
+    of ones takes 1.22 times as long in some processes, and from some moment on, by where its
+    iterator happens to lie, while nothing else is slower.
+    """
+    _ = LEFT * RIGHT
+    _ = RIGHT * LEFT
 
 
 class CoreSpeed:
@@ -61,7 +69,7 @@ def full_pace(seconds: float) -> float:
     return float(np.quantile(seen, FULL_SHARE))
 
 
-FULL_PACE, PROCESSOR = "full_pace_seconds", "processor"
+FULL_PACE, PROCESSOR, OF_WORK = "full_pace_seconds", "processor", "work"
 
 
 @dataclass(frozen=True)
@@ -72,6 +80,8 @@ class FolderPace:
     """Seconds of the fixed work at the core's reference speed."""
     processor: str = ""
     """`processor_name` of where it was measured; "": unknown, or no processor measures."""
+    work: str = WORK
+    """Name of the fixed work; "" in files from before it had one."""
 
     def check(self, path: Path, target: str, here: str) -> None:
         """Raise a `RecordError` if this machine's processor is known to be another one.
@@ -102,7 +112,8 @@ def read_pace(path: Path) -> FolderPace:
     """
     try:
         told = json.loads(path.read_text())
-        found = FolderPace(float(told[FULL_PACE]), str(told.get(PROCESSOR, "")))
+        full = float(told[FULL_PACE])
+        found = FolderPace(full, str(told.get(PROCESSOR, "")), str(told.get(OF_WORK, "")))
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise RecordError(f"{path}: must hold a number {FULL_PACE!r} ({error})") from error
     if not 0 < found.full_pace < float("inf"):
@@ -112,4 +123,5 @@ def read_pace(path: Path) -> FolderPace:
 
 def write_pace(path: Path, pace: FolderPace) -> None:
     """Write the file, and the folder if there is none; a reader never sees half of it."""
-    write_text(path, json.dumps({FULL_PACE: pace.full_pace, PROCESSOR: pace.processor}) + "\n")
+    told = {FULL_PACE: pace.full_pace, PROCESSOR: pace.processor, OF_WORK: pace.work}
+    write_text(path, json.dumps(told) + "\n")

@@ -15,7 +15,7 @@ from go_rl.core.printable import sentence_of
 from go_rl.costs.kernels.measure.exported import kernel_request
 from go_rl.costs.kernels.measure.worker import MEMORY
 from go_rl.costs.timing.config import CollectConfig
-from go_rl.costs.timing.core_speed import FolderPace, pace_path, read_pace, write_pace
+from go_rl.costs.timing.core_speed import WORK, FolderPace, pace_path, read_pace, write_pace
 from go_rl.runtime.warm_worker import (
     WarmWorker,
     WorkerDied,
@@ -32,7 +32,7 @@ START_SECONDS = 120.0
 
 def folder_pace(folder: Path, config: CollectConfig) -> float:
     """Return the reference speed of the core, as all measurements in a folder on one target know
-    it.
+    it. Where the folder has that of another fixed work, it is measured anew.
 
     Raises:
         RecordError: the file that keeps it is damaged, or is of another processor.
@@ -43,7 +43,8 @@ def folder_pace(folder: Path, config: CollectConfig) -> float:
     if path.exists():
         known = read_pace(path)
         known.check(path, config.target, here)
-        return known.full_pace
+        if known.work == WORK:
+            return known.full_pace
     with WarmWorker(PACE_WORKER, core=worker_core(config)) as worker:
         found = float(worker.call(config.timing.pace_seconds, START_SECONDS))
     write_pace(path, FolderPace(found, here))

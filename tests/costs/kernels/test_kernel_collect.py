@@ -8,6 +8,7 @@ import pytest
 from costs.kernels.kernels import few_kernels
 
 from go_rl.core import ReadError, RecordError
+from go_rl.core.hardware.processor import processor_name
 from go_rl.costs.kernels.measure import worker as measuring
 from go_rl.costs.kernels.measure.collect import KERNELS, NODES, collect_kernels
 from go_rl.costs.kernels.measure.data import (
@@ -18,6 +19,7 @@ from go_rl.costs.kernels.measure.data import (
 )
 from go_rl.costs.timing import rounds as kernel_visits
 from go_rl.costs.timing.config import CollectConfig, SamplingConfig, TimingConfig
+from go_rl.costs.timing.core_speed import FolderPace, read_pace
 from go_rl.costs.timing.measuring_run import Release
 from go_rl.costs.timing.rounds import PARTIAL
 from go_rl.costs.timing.worker import folder_pace
@@ -96,6 +98,14 @@ def test_a_damaged_pace_is_named(tmp_path, held):
     (tmp_path / "pace-test-1.json").write_text(held)
     with pytest.raises(RecordError, match=r"pace-test-1\.json: .*full_pace_seconds"):
         folder_pace(tmp_path, QUICK)
+
+
+def test_the_reference_speed_of_another_fixed_work_is_measured_anew(tmp_path):
+    file = tmp_path / "pace-test-1.json"
+    file.write_text(f'{{"full_pace_seconds": 1000.0, "processor": "{processor_name()}"}}')
+    found = folder_pace(tmp_path, QUICK)
+    assert found < 1
+    assert read_pace(file) == FolderPace(found, processor_name())
 
 
 def test_a_run_that_was_stopped_leaves_its_records_and_makes_them_whole(
