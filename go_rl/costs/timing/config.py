@@ -22,8 +22,7 @@ from go_rl.core.ranges import (
 Varied = Literal["fusion", "flags", "layouts"]
 IDLE = 1.1
 """Times as long as at the reference speed that the fixed work takes on a core that nobody disturbs,
-at most. Beyond it the work and what is timed are no longer slowed alike: programs corrected by a
-work that took 1.25 times as long came out a fifth too short."""
+at most. Beyond it the work and what is timed need not be slowed alike."""
 
 
 @dataclass(frozen=True)
