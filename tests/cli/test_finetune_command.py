@@ -75,7 +75,7 @@ def check_folder(command, kind: Kind, samples: int):
     assert f"next: go-rl optimize {MODEL} " in found.out
     assert "--weights tuned/weights.npz" in found.out
     assert command("check", "tuned/plan.json", MODEL).code == 0
-    used = command("optimize", MODEL, *kind.flags, "--method", kind.baseline().name,
+    used = command("optimize", MODEL, *kind.flags, "--method", "policy",
                    "--samples", 2, "--json", "--weights", "tuned/weights.npz")  # fmt: skip
     assert used.code == 0, used.err
     weights = load_weights("tuned/weights.npz")
