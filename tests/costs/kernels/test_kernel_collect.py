@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -17,6 +18,7 @@ from go_rl.costs.kernels.measure.data import (
     load_kernel_data,
     save_kernel_data,
 )
+from go_rl.costs.kernels.measure.exported import kernel_request
 from go_rl.costs.timing import rounds as kernel_visits
 from go_rl.costs.timing.config import CollectConfig, SamplingConfig, TimingConfig
 from go_rl.costs.timing.core_speed import FolderPace, read_pace
@@ -204,3 +206,17 @@ def test_the_shipped_data_set_is_whole():
     assert len(set(data.kernels.hashes)) == data.kernels.num_kernels
     assert np.isfinite(data.seconds).all()
     assert (data.seconds > 0).all()
+
+
+def test_a_random_key_travels_as_the_numbers_that_it_consists_of():
+    def draw(weights, inputs):
+        return jax.random.normal(inputs[0], (3,)), jax.random.split(inputs[0])
+
+    key = jax.random.key(7)
+    request = kernel_request(draw, (), (jax.ShapeDtypeStruct((), key.dtype),), QUICK, 1e-5)
+    assert request.inputs == (((2,), "uint32"),)
+    call = jax.export.deserialize(bytearray(request.program)).call
+    drawn, keys = call((), (jax.random.key_data(key),))
+    wanted, parts = draw((), (key,))
+    np.testing.assert_array_equal(drawn, wanted)
+    np.testing.assert_array_equal(keys, jax.random.key_data(parts))

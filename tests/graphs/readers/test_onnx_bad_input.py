@@ -114,6 +114,14 @@ BAD_GRAPHS = {
     "transposed result of another size": (
         f"{X} (float[2,3] y) {{ [op] y = Transpose(x) }}", {}, r"\[1, 0\] makes \[3, 2\]",
     ),
+    "letter of two sizes": (
+        f"{PAIR} [2,5] y) {{ [op] y = Einsum<equation=\"ij,kj->ik\">(x, w) }}", {},
+        r"'j' of 'ij,kj->ik' is 3 and 4",
+    ),
+    "letters of another rank": (
+        f"{PAIR} [2,5] y) {{ [op] y = Einsum<equation=\"i,kj->ik\">(x, w) }}", {},
+        r"'i' of 'i,kj->ik' does not name the dimensions of \[2, 3\]",
+    ),
     "joined along no axis": (
         f"{X} (float[4,3] y) {{ [op] y = Concat<axis=7>(x, x) }}", {}, "axis 7 is none of its",
     ),

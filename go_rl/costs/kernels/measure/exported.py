@@ -52,7 +52,8 @@ def kernel_request(
     config: CollectConfig,
     full_pace: float,
 ) -> KernelRequest:
-    """Return a function of two tuples of arrays as it travels to a worker.
+    """Return a function of two tuples of arrays as it travels to a worker, random keys as the
+    numbers that they consist of.
 
     Args:
         function: what the kernel computes.
@@ -62,23 +63,45 @@ def kernel_request(
         full_pace: see `go_rl.costs.timing.core_speed.CoreSpeed`.
 
     Raises:
-        ValueError: an operand is no plain array, such as a random key; or there is no such
-            platform.
+        ValueError: there is no such platform.
     """
-    exported = jax.export.export(jax.jit(function), platforms=(config.platform,))
+
+    def of_numbers(*arrays: tuple[jax.Array, ...]) -> Any:
+        made = [
+            tuple(map(_key_of, group, kinds))
+            for group, kinds in zip(arrays, (weights, inputs), strict=True)
+        ]
+        return jax.tree.map(_numbers_of, function(*made))
+
+    exported = jax.export.export(jax.jit(of_numbers), platforms=(config.platform,))
+    sent = [tuple(map(_numbers_type, kinds)) for kinds in (weights, inputs)]
     return KernelRequest(
-        program=bytes(exported(weights, inputs).serialize()),
-        weights=tuple(map(_operand, weights)),
-        inputs=tuple(map(_operand, inputs)),
+        bytes(exported(*sent).serialize()),
+        *(tuple((tuple(t.shape), str(t.dtype)) for t in types) for types in sent),
         full_pace=full_pace,
         timing=config.timing,
     )
 
 
-def _operand(array: jax.ShapeDtypeStruct) -> ArrayType:
-    if jnp.issubdtype(array.dtype, jax.dtypes.extended):
-        raise ValueError(f"an operand is of type {array.dtype}")
-    return tuple(array.shape), str(array.dtype)
+def _is_key(array: Any) -> bool:
+    return jnp.issubdtype(array.dtype, jax.dtypes.prng_key)
+
+
+def _numbers_of(array: Any) -> Any:
+    return jax.random.key_data(array) if _is_key(array) else array
+
+
+def _numbers_type(kind: jax.ShapeDtypeStruct) -> jax.ShapeDtypeStruct:
+    return jax.eval_shape(_numbers_of, kind)
+
+
+def _key_of(numbers: jax.Array, kind: jax.ShapeDtypeStruct) -> jax.Array:
+    """The operand of this type that consists of these numbers."""
+    if not _is_key(kind):
+        return numbers
+    generators: list[Any] = []  # only a traced key tells its generator
+    jax.eval_shape(lambda key: generators.append(jax.random.key_impl(key)), kind)
+    return jax.random.wrap_key_data(numbers, impl=generators[0])
 
 
 CONTENTS = "contents.json"

@@ -132,11 +132,27 @@ def _joined(node: onnx.NodeProto, operands: list[Shape], result: Shape) -> str |
     )
 
 
+def _einsum(node: onnx.NodeProto, operands: list[Shape], result: Shape) -> str | None:
+    text = next((a.s.decode(errors="replace") for a in node.attribute if a.name == "equation"), "")
+    terms = text.replace(" ", "").partition("->")[0].split(",")
+    if "." in text or len(terms) != len(operands):  # an ellipsis stands for any dimensions
+        return None
+    sizes: dict[str, int] = {}
+    for term, shape in zip(terms, operands, strict=True):
+        if len(term) != len(shape):
+            return f"{term!r} of {text!r} does not name the dimensions of {list(shape)}"
+        for letter, size in zip(term, shape, strict=True):
+            if 1 not in (size, sizes.setdefault(letter, size)) and sizes[letter] != size:
+                return f"{letter!r} of {text!r} is {sizes[letter]} and {size}"
+    return None
+
+
 _RULES: dict[str, _Rule] = by_name(
     {
         "Conv": _convolution,
         "Transpose": _transposed,
         "Concat": _joined,
+        "Einsum": _einsum,
         "Abs Ceil Elu Erf Exp Floor Gelu HardSigmoid HardSwish LeakyRelu Log LogSoftmax Neg Not"
         " Reciprocal Relu Round Selu Sigmoid Sign Softmax Softplus Softsign Sqrt Tanh": _same,
         "Reshape": _reshaped,
