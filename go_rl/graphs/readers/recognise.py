@@ -50,7 +50,12 @@ _ONNX_WIRE = {1: _VARINT, 5: _VARINT} | dict.fromkeys((2, 3, 4, 6, 7, 8, 14, 20,
 _CONFIGURATION = re.compile(r'"(model_type|architectures)"\s*:')
 _GRAPH = re.compile(r'"nodes"\s*:')
 _WAYS = re.compile(r'"TMPCs"\s*:')
-"""Fields of a configuration of a model, of a graph, and of a layer of Piper."""
+_PROFILED = re.compile(r'"(nodes|edges|maxSizePerFPGA|maxFPGAs|maxCPUs)"\s*:')
+"""Fields of a configuration of a model, a graph, a layer of Piper, and a profiled graph."""
+_READ_JSON = (
+    "a config.json of Hugging Face (with model_type or architectures), dnn-partitioning (with "
+    "nodes and edges) and Piper (with TMPCs)"
+)
 _COUNTS = re.compile(r"\s*\d+[ \t]*\r?\n[\d, \t]*\r?\n[\d \t]*,")
 """A graph of DOPPLER: a number, and a line of numbers after the next one."""
 
@@ -82,6 +87,8 @@ def recognise(path: Path) -> Format:
         return Format.ONNX
     text = _as_text(head)
     found = None if text is None else _text_format(text)
+    if found is Format.DNN_PARTITIONING and not _PROFILED.search(head.decode(errors="replace")):
+        raise ReadError(f"{path}: JSON, but no model; of JSON, go_rl reads {_READ_JSON}")
     if found is not None:
         return found
     if is_jax_export(head):

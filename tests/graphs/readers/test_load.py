@@ -75,6 +75,7 @@ FILES = {
     "w.safetensors": (len(HEADER).to_bytes(8, "little") + HEADER + bytes(4), "weights without"),
     "model.h5": (b"\x89HDF\r\n\x1a\n" + bytes(8), "HDF5, as Keras saves"),
     "model.pkl": (b"\x80\x04\x95" + bytes(8), "a pickle, which is not opened"),
+    "package.json": (b'{"name": "x", "version": "1"}', "JSON, but no model; of JSON, go_rl reads"),
 }
 ARCHIVES = {
     "model.pt2": ("m/archive_format", "an archive of PyTorch without a program; torch.export.save"),
