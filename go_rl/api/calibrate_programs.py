@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from go_rl.api.progress import Progress, ignore
-from go_rl.api.this_device import records_beside
+from go_rl.api.this_device import check_core, records_beside
 from go_rl.core import TrainingError
 from go_rl.core.files.run_lock import locked
 from go_rl.core.hardware.processor import own_target
@@ -113,12 +113,15 @@ def calibrate_programs(
         this_machine_weights,
     )
     from go_rl.costs.programs.learn.reading import read_examples
+    from go_rl.costs.timing.tvm_calls import import_tvm
     from go_rl.tuning.tvm.codegen import level_of
 
     config, path = config or CalibrateProgramsConfig(), Path(out or this_machine_weights())
+    check_core(config.core)
     records = records_beside(path)
     with locked(path, file=True):
         start = predictor_of_seconds(config.weights)
+        import_tvm()
         chosen = chosen_tasks(read_examples(CHOOSES_FROM), config)
         measured = _measured(chosen, records, config, level_of(""), report)
         report(len(chosen), len(chosen), "learning from what was timed")

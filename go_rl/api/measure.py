@@ -86,6 +86,7 @@ def measure_programs(
         WorkerError: the core cannot be had.
         ZooError: a network is unknown.
     """
+    from go_rl.costs.programs.learn.predictor import ProgramPredictor
     from go_rl.costs.programs.measure.collect import (
         collect_programs,
         drawn_nests,
@@ -102,6 +103,8 @@ def measure_programs(
     drawings = listed_drawings(config, tasks)
     for level in dict.fromkeys(drawing.codegen for drawing in drawings):
         level_of(level)
+    if config.choice.choose == "disagreement":
+        ProgramPredictor.load(config.choice.weights)  # drawing all programs takes minutes
     wanted = None
     if config.choice.choose != "all":
         from go_rl.costs.programs.learn.choose_programs import choose_programs

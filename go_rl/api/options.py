@@ -82,8 +82,8 @@ class PosingOptions(ABC):
     with its operator, each update with its weight (gradients), those and the parts of one operator
     of an ONNX file, as go-rl export wants them (operators), or none."""
     cost: Cost = field(default="auto", kw_only=True)
-    """Cost model: auto, analytical, profiled, learned[:gpus|NAME|FILE] or measured:DIR
-    (docs/costs.md)."""
+    """Cost model: auto, analytical, profiled, learned[:gpus|NAME|FILE], measured:DIR or
+    stages:FILE (docs/costs.md)."""
 
     def __post_init__(self) -> None:
         check_objective(self.objective)

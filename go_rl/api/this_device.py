@@ -288,13 +288,18 @@ def _check(config: CalibrateConfig) -> None:
 
     for name in config.networks:
         zoo_model(name)
-    if config.core is None or not hasattr(os, "sched_getaffinity"):
+    check_core(config.core)
+
+
+def check_core(core: int | None) -> None:
+    """Raise a `TrainingError` for a core that this process may not use; None: any."""
+    if core is None or not hasattr(os, "sched_getaffinity"):
         return
     cores = sorted(os.sched_getaffinity(0))
-    if config.core not in cores:
+    if core not in cores:
         raise TrainingError(
             f"calibrate: this process may use the cores {', '.join(map(str, cores))}, not "
-            f"{config.core}; leave out --core, or name one of them"
+            f"{core}; leave out --core, or name one of them"
         )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 OK = 0
 REJECTED = 1
-"""``check``: the checker rejects the plan."""
+"""A verdict is no: of ``check``, of ``run --check`` and ``--audit``, of ``zoo best --verify``."""
 BAD_INPUT = 2
 """The input or the command line is wrong, or a file cannot be read or written; one line on standard
 error says how."""
@@ -21,9 +21,9 @@ PIPE_CLOSED = 141
 to a shell."""
 
 EXIT_CODES = (
-    f"Exit codes: {OK} done, {REJECTED} check: the checker rejects the plan, {BAD_INPUT} bad "
-    f"input or an unusable file, {FAILED_SEARCH} no plan exists or none was found, "
-    f"{DEFECT} a defect in go_rl, {INTERRUPTED} stopped by Ctrl-C, {TERMINATED} by SIGTERM (the "
-    f"best plan so far is kept), {PIPE_CLOSED} output unread."
+    f"Exit codes: {OK} done, {REJECTED} a verdict is no (check, run --check, run --audit, "
+    f"zoo best --verify), {BAD_INPUT} bad input or an unusable file, {FAILED_SEARCH} no plan "
+    f"exists or none was found, {DEFECT} a defect in go_rl, {INTERRUPTED} stopped "
+    f"by Ctrl-C, {TERMINATED} by SIGTERM (the best plan so far is kept), {PIPE_CLOSED} output unread."
 )
 """Sentence of ``go-rl --help`` about exit codes."""

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from html import escape
 from importlib.metadata import version
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from go_rl.core.files.own_json import PLAN, read_own_json
 from go_rl.core.files.paths import path_of
 from go_rl.core.files.whole_file import write_text, writing
 from go_rl.core.graph.op_graph import NodeId
+from go_rl.core.hardware.hardware import Hardware
 from go_rl.core.objective import Objective
 from go_rl.core.problem import Problem
 from go_rl.core.unit_text import percent, seconds_text
@@ -135,6 +137,25 @@ class Plan:
         if self.value <= self.bound:
             return 0.0
         return max(0.0, self.value / self.bound - 1.0) if self.bound > 0 else float("inf")
+
+    def on_its_hardware(self) -> Plan:
+        """Return the plan itself.
+
+        Raises:
+            PlanError: an operator, or a copy of one, lies on a device that its hardware has not.
+            HardwareError: its hardware is malformed.
+        """
+        if not self.evaluation.status.ok:  # of a failure, devices mean nothing
+            return self
+        hardware = Hardware.from_json(self.hardware, "the plan's hardware")
+        copies = ((n, d) for n, devices in self.replicas.items() for d in devices)
+        for node, device in chain(enumerate(self.device.tolist()), copies):
+            if not 0 <= device < hardware.num_devices:
+                raise PlanError(
+                    f"the plan has operator {self.nodes[node]!r} on device {device}; the devices "
+                    f"of {hardware.name!r} are 0..{hardware.num_devices - 1}"
+                )
+        return self
 
     def to_json(self) -> dict[str, Any]:
         """Return the document described in docs/plan.md."""

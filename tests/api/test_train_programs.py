@@ -137,6 +137,8 @@ def test_names_and_weights_are_checked_before_anything_is_timed(tmp_path, monkey
     ranks = CalibrateProgramsConfig(weights="transfer-1")
     with pytest.raises(TrainingError, match="rank programs of one operator and know no seconds"):
         calibrate_programs(tmp_path / "mine.npz", ranks)
+    with pytest.raises(TrainingError, match="this process may use the cores"):
+        calibrate_programs(tmp_path / "mine.npz", CalibrateProgramsConfig(core=10**6))
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     with pytest.raises(TrainingError, match="rank programs of one operator and know no seconds"):
         calibrate_programs(config=ranks)

@@ -123,6 +123,8 @@ REFUSED = [
     (f"{PREDICT} this --element-type bfloat16", "--element-type is of GPUs"),
     (f"{PREDICT} this --fused-attention", "--fused-attention is of GPUs"),
     (f"{PREDICT} this", "run go-rl calibrate --device this"),
+    ("calibrate --device this --tasks 5", "--tasks is an option of programs; give --programs"),
+    ("calibrate --device this --programs --kernels 5", "--kernels is an option of kernels"),
     (PROGRAMS, "nothing is known of this machine's programs; run go-rl calibrate"),
     (f"{PROGRAMS} --weights transfer-1", "rank programs of one operator"),
     (f"{PROGRAMS} --weights programs-9", "no weights of tensor programs"),
@@ -190,7 +192,7 @@ REFUSED = [
 """What is typed, and what is said."""
 OF_TVM = [
     (TUNE, "give --dim 'batch=<size>'"),
-    (f"{TUNE} --dim batch=2 --weight-args 0", "weights does not apply to ONNX"),
+    (f"{TUNE} --dim batch=2 --weight-args 0", "does not apply to ONNX"),
     ("tune programs zoo:resnet17", "did you mean 'resnet18'"),
     ("tune programs absent.onnx", "absent.onnx: no such file"),
     ("tune programs broken.onnx", "broken.onnx: not a model that go_rl reads"),

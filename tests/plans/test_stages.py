@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
@@ -159,13 +160,30 @@ def test_inputs_come_from_a_file(folder, tmp_path):
         ({}, "has no array 'x', an input of the model"),
         ({"x": np.ones((3, 8))}, "'x' is of type float64; the model wants float32"),
         ({"x": np.ones((3, 8), np.float32), "xx": np.ones(1)}, "has no input 'xx'; did you mean"),
-        ({"x": np.ones((3, 9), np.float32)}, "stage 0"),
+        ({"x": np.ones((3, 9), np.float32)}, r"shape \(3, 9\); the model wants \(batch, 8\)"),
     ],
 )
 def test_wrong_inputs_are_named(folder, tmp_path, arrays, words):
     np.savez(tmp_path / "in.npz", **arrays)
     with pytest.raises(ExecutionError, match=words):
         go_rl.run_stages(folder, inputs=tmp_path / "in.npz", config=QUICK)
+
+
+def test_sizes_of_no_dimension_are_refused(folder):
+    with pytest.raises(ExecutionError, match="--dim M: the model has no such dimension"):
+        go_rl.run_stages(folder, dims={"M": 4}, config=QUICK)
+
+
+def test_a_plan_beyond_its_hardware_is_neither_exported_nor_shown(exported, tmp_path):
+    model, plan, _ = exported
+    beyond = replace(plan, device=np.where(plan.device == 1, 99, plan.device))
+    said = "on device 99; the devices of .* are 0"
+    with pytest.raises(PlanError, match=said):
+        go_rl.export_stages(beyond, model, tmp_path / "t")
+    with pytest.raises(PlanError, match=said):
+        go_rl.export_sink(beyond, model, "json")
+    with pytest.raises(PlanError, match=said):
+        go_rl.view(beyond, tmp_path / "page.html", model)
 
 
 def test_times_are_recorded_in_a_file_of_times_only(folder, tmp_path):

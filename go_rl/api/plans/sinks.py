@@ -37,7 +37,7 @@ def export_sink(
     from go_rl.graphs.cutting.colocation import graph_of_plan
     from go_rl.plans.sinks import is_text, render_sink, write_sink
 
-    plan = plan if isinstance(plan, Plan) else Plan.load(plan)
+    plan = (plan if isinstance(plan, Plan) else Plan.load(plan)).on_its_hardware()
     graph = graph_of_plan(plan, graph_of(model, plan.dims) if graph is None else graph)
     path = None if isinstance(model, OpGraph) else model
     if out is not None:

@@ -47,7 +47,7 @@ def export_stages(
     """
     from go_rl.plans.stages.any_model import export_any, export_function
 
-    plan = plan if isinstance(plan, Plan) else Plan.load(plan)
+    plan = (plan if isinstance(plan, Plan) else Plan.load(plan)).on_its_hardware()
     if not isinstance(model, str | Path):
         return export_function(plan, model, tuple(args or ()), Path(to), **options)
     return export_any(plan, model, Path(to), graph, options)

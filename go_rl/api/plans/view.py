@@ -96,7 +96,7 @@ def _shown(
         raise PlanError("a plan is shown on its model: name the model, too")
     graph = model if isinstance(model, OpGraph | Problem) else load(model, plan.dims)
     problem = graph if isinstance(graph, Problem) else problem_of(plan, graph)
-    check_same_graph(plan, problem.graph)
+    check_same_graph(plan.on_its_hardware(), problem.graph)
     return ShownPlan(problem, plan, methods)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -14,6 +14,10 @@ from go_rl.cli.console import console, counting, print_line
 from go_rl.cli.exit_codes import OK
 from go_rl.cli.folders import check_file
 from go_rl.cli.next_command import EXAMPLE_MODEL, say_next
+from go_rl.core import TrainingError
+
+SHARED = ("minutes", "core", "seed")
+"""Fields of `CalibrateConfig` that are read of programs, too."""
 
 
 @dataclass(frozen=True)
@@ -60,7 +64,22 @@ def run(config: Calibrate) -> int:
     """Run the command; returns the exit code."""
     if config.out is not None:
         check_file(Path(config.out), "--out")
+    _check_meant(config)
     return _programs(config) if config.programs else _kernels(config)
+
+
+def _check_meant(config: Calibrate) -> None:
+    """Raise a `TrainingError` for an option of what is not calibrated."""
+    if config.programs:
+        given, usual, asked = config.calibration, CalibrateConfig(), "leave out --programs"
+        others = [each.name for each in fields(given) if each.name not in SHARED]
+    else:
+        given, usual, asked = config, Calibrate(config.device), "give --programs, too"
+        others = ["tasks", "candidates", "weights", "most_away"]
+    for name in others:
+        if getattr(given, name) != getattr(usual, name):
+            option, what = name.replace("_", "-"), "kernels" if config.programs else "programs"
+            raise TrainingError(f"calibrate: --{option} is an option of {what}; {asked}")
 
 
 def _programs(config: Calibrate) -> int:

@@ -39,8 +39,8 @@ class EvaluateConfig:
     decide: Annotated[str | None, tyro.conf.arg(metavar="NAME,NAME")] = None
     """Makespan: some of placement,schedule,fusion. Default: all."""
     cost: str = "auto"
-    """Cost model: auto, analytical, profiled, learned[:gpus|NAME|FILE] or measured:DIR
-    (docs/costs.md)."""
+    """Cost model: auto, analytical, profiled, learned[:gpus|NAME|FILE], measured:DIR or
+    stages:FILE (docs/costs.md)."""
     memory: bool | None = None
     """Must weights and live tensors fit? Default: yes, except for a profile on foreign hardware."""
     methods: Annotated[tuple[str, ...] | None, tyro.conf.arg(metavar="NAME ...")] = None

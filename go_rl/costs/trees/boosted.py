@@ -61,6 +61,8 @@ class SummedKernels:
     features: Float32[np.ndarray, "K S"]
     """[K, S] `summed_features`."""
     seconds: Float64[np.ndarray, "K"]
+    weight: Float64[np.ndarray, "K"] | None = None
+    """[K] how much the squared error of each counts; None: all alike."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -135,7 +137,9 @@ def _grown(examples: SummedKernels, config: BoostedConfig, start: Any) -> Any:
     if config.ridge is not None:
         options |= {"linear_tree": True, "linear_lambda": config.ridge}
     target = np.log(examples.seconds)
-    data = lightgbm.Dataset(examples.features, target, params={"verbosity": -1})
+    data = lightgbm.Dataset(
+        examples.features, target, weight=examples.weight, params={"verbosity": -1}
+    )
     return lightgbm.train(options, data, num_boost_round=config.trees, init_model=start)
 
 

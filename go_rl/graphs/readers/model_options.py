@@ -119,9 +119,11 @@ class ModelOptions:
         if MICRO_BATCHES not in taken and self.micro_batches > 1:
             why = _UNSPLIT.format(found.value)
             raise ReadError(f"{model}: {MICRO_BATCHES}={self.micro_batches} splits {why}")
-        for name in (TRIP_COUNT, "weights"):
+        for name, flag in ((TRIP_COUNT, "--trip-count"), ("weights", "--weight-args")):
             if name not in taken and getattr(self, name) is not None:
-                raise ReadError(f"{model}: {name} does not apply to {found.value}; leave it out")
+                raise ReadError(
+                    f"{model}: {name} ({flag}) does not apply to {found.value}; leave it out"
+                )
 
 
 def option(flag: str, value: str) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 
 import numpy as np
@@ -32,9 +32,11 @@ def model_inputs(
         seed: of the drawn numbers.
 
     Raises:
-        ExecutionError: an input or a size is missing, or an array is of another type.
+        ExecutionError: an input or a size is missing, an array is of another type or shape, or a
+            dimension is none of the model's.
     """
     wanted = _wanted(manifest)
+    _check_dims(dims, {*manifest.dims, *_open_dims(wanted)})
     found = {} if manifest.arrays is None else _arrays(folder / manifest.arrays, wanted)
     if file is not None:
         found |= _read(file, wanted, found)
@@ -46,6 +48,22 @@ def model_inputs(
 def _wanted(manifest: Manifest) -> dict[str, StageTensor]:
     given = (t for stage in manifest.stages for t in stage.inputs if t.sender == FROM_USER)
     return {tensor.name: tensor for tensor in given}
+
+
+def _open_dims(wanted: Mapping[str, StageTensor]) -> Iterator[str]:
+    """Names that `_size` takes a size by."""
+    for name, tensor in wanted.items():
+        for axis, extent in enumerate(tensor.shape or ()):
+            if not isinstance(extent, int):
+                yield from ([extent] if extent else [])
+                yield f"{name}_{axis}"
+
+
+def _check_dims(dims: Mapping[str, int], known: Collection[str]) -> None:
+    for name in dims:
+        if name not in known:
+            there = nearest(name, known) if known else "; it leaves none open"
+            raise ExecutionError(f"--dim {name}: the model has no such dimension{there}")
 
 
 def _dtype(tensor: StageTensor) -> np.dtype:
@@ -84,7 +102,20 @@ def _read(
             raise ExecutionError(
                 f"{file}: {name!r} is of type {found[name].dtype}; the model wants {_dtype(tensor)}"
             )
+        if name in found and not _fits(found[name].shape, tensor.shape):
+            wants = ", ".join(str(each or "any") for each in tensor.shape or ())
+            raise ExecutionError(
+                f"{file}: {name!r} has the shape {found[name].shape}; the model wants ({wants})"
+            )
     return found
+
+
+def _fits(shape: tuple[int, ...], stated: tuple[int | str | None, ...] | None) -> bool:
+    """Whether a shape is one that a model's input may have."""
+    if stated is None:
+        return True
+    pairs = zip(shape, stated, strict=False)
+    return len(shape) == len(stated) and all(n == e for n, e in pairs if isinstance(e, int))
 
 
 def _drawn(tensor: StageTensor, sizes: Mapping[str, int], rng: np.random.Generator) -> np.ndarray:

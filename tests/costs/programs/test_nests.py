@@ -25,6 +25,7 @@ from go_rl.costs.programs.nests import (
     check_nest,
     nest_from_json,
     nest_to_json,
+    parallel_launches,
 )
 from go_rl.costs.programs.nests.index import index_from_json, index_to_json
 from go_rl.costs.programs.workloads import TaskError, TensorTask
@@ -50,6 +51,17 @@ def test_json_brings_the_nest_back():
     local = NestBuffer("T", (), "local", inside=1)
     nest = replace(matmul(), buffers=(*matmul().buffers, local), gpu=True)
     assert nest_from_json(nest_to_json(nest)) == nest
+
+
+def test_parallel_loops_are_entered_as_often_as_the_loops_around_them_say():
+    inner = matmul().body[0]
+    assert isinstance(inner, ForLoop)
+    once = ForLoop(1, "parallel", inner.body)
+    nested = ForLoop(2, "parallel", (inner,))
+    for body, count in ((inner,), 1), ((inner, inner), 2), ((ForLoop(3, "serial", (inner,)),), 3), (
+        (once, nested, inner), 2
+    ), ((once,), 0):  # fmt: skip
+        assert parallel_launches(nest_to_json(replace(matmul(), body=body))) == count
 
 
 def indices() -> st.SearchStrategy[Any]:

@@ -1,5 +1,6 @@
 """The contract of predictors, for CDMPP, `CodeTrees` and `MachineTrees`."""
 
+import json
 from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
@@ -133,6 +134,43 @@ class TestMachineTrees(TreeContract):
         both.save(tmp_path / "both.npz")
         again = MachineTrees.load(tmp_path / "both.npz").predict(known.inputs)
         assert np.median(again / known.seconds) == pytest.approx(both.factor, abs=0.2)
+
+    def test_entering_parallel_loops_is_told_apart(self, tmp_path):
+        known = launched("one", 1, 5e-6)
+        trees = MachineTrees.fit(known, self.config)
+        assert trees.launch == {"one": pytest.approx(5e-6, rel=0.1), "": trees.launch["one"]}
+        other = launched("another", 2, 1e-6)
+        few = other.take(np.flatnonzero(other.inputs.task < 4))
+        found = trees.for_processor(known, few)
+        assert found.launch[""] == pytest.approx(1e-6, rel=0.2)
+        for each, examples in ((trees, known), (found, other)):
+            ratios = each.predict(examples.inputs) / examples.seconds
+            enters = examples.inputs.launches > 0
+            assert np.median(ratios[enters]) == pytest.approx(1, abs=0.1)
+            assert np.median(ratios[~enters]) / each.factor == pytest.approx(1, abs=0.2)
+        found.save(tmp_path / "found.npz")
+        again = MachineTrees.load(tmp_path / "found.npz")
+        np.testing.assert_allclose(again.predict(other.inputs), found.predict(other.inputs))
+
+
+def launched(device: str, slower: float, launch: float) -> ProgramExamples:
+    """Return programs of `with_machine_code`, every second one with a parallel loop to enter, all
+    small; on a processor of a name."""
+    known = with_machine_code()
+    inputs, texts = known.inputs, {}
+    for number, text in enumerate(known.inputs.nests):
+        document = json.loads(text)
+        document["nodes"][0][2] = number % 2  # serial or parallel
+        texts[text] = json.dumps(document)
+    seconds = known.seconds / known.seconds.max() * 2e-8
+    shift = np.float32(np.log2(known.seconds.max() / 2e-8))
+    machine = {(texts[text], code): np.maximum(row - shift * (row > 0), 0)
+               for (text, code), row in inputs.machine.items()}  # fmt: skip
+    targets = tuple(replace(each, device=device) for each in inputs.targets)
+    inputs = replace(
+        inputs, nests=tuple(texts[text] for text in inputs.nests), machine=machine, targets=targets
+    )
+    return replace(known, inputs=inputs, seconds=slower * seconds + launch * inputs.launches)
 
 
 @pytest.mark.slow

@@ -60,7 +60,7 @@ def test_inputs_give_the_sizes_that_exporters_named(symbolic):
         ({"micro_batches": 2}, "micro_batches=2 splits .* ONNX is traced already"),
         ({"weights": 0}, r"weights must list positions of arguments, such as \(0, 2\), not 0"),
         ({"weights": (-1,)}, "weights must list positions of arguments, 0 or more, not -1"),
-        ({"weights": (0,)}, "weights does not apply to ONNX"),
+        ({"weights": (0,)}, "does not apply to ONNX"),
         ({"inputs": {"xx": (2, 3)}}, r"no input 'xx' \(it has: x, z\); did you mean 'x'"),
         ({"inputs": {"x": (2, 3, 4)}}, "input 'x' has 2 dimensions, not the 3 of 2x3x4"),
         ({"inputs": {"x": (2, 4)}},

@@ -139,7 +139,7 @@ def test_a_truncated_archive(tmp_path):
     ("options", "said"),
     [
         ({"training": True}, "training=True applies to PipeDream"),
-        ({"weights": (0,)}, "weights does not apply to a PyTorch export"),
+        ({"weights": (0,)}, "does not apply to a PyTorch export"),
         ({"training": "sgd"}, "a program without gradients"),
     ],
 )

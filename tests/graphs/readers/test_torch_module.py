@@ -113,7 +113,7 @@ def test_a_module_by_name(name, options, width):
         ("frozen", {"inputs": {"x": (2, 4)}, "training": "sgd"},
          "no parameter of the module gets a gradient"),
         ("model", {"training": True}, "training=True applies to PipeDream"),
-        ("model", {"weights": (0,)}, "weights does not apply to a PyTorch module"),
+        ("model", {"weights": (0,)}, "does not apply to a PyTorch module"),
     ],
 )  # fmt: skip
 def test_what_cannot_be_read(name, options, said):

@@ -48,7 +48,16 @@ UNJUDGED = (-1.0, 1.0)
 """Bounds of logarithmic errors where there were too few tasks to judge."""
 CLOCK = 1e9
 """Cycles in a second by which bounds count; what the core really has is learned."""
+SMALL, FEWEST = 3e-7, 5
+"""Seconds of the bound below which a program with parallel loops takes as long as entering these;
+so many programs tell how long that is."""
+LAUNCHES = np.linspace(0.0, 2e-5, 201)
+"""Seconds that entering a parallel loop may take."""
+LEAST_REST = 0.05
+"""Share of a program's seconds that is left for trees, however long its parallel loops take to
+enter."""
 TREES, RANGE = "trees", "range"
+ANY = ""
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,6 +65,11 @@ class ProgramTrees(Predictor[ProgramExamples, ProgramInputs]):
     """Abstract: trees that learned the logarithm of the seconds, or by what factor a program is
     slower than a bound of its cycles. A kind of them says what `features` are, and which one is the
     bound: it carries the size of a program beyond the sizes learned, which trees alone do not.
+
+    Where there is a bound, entering parallel loops is told apart: TVM wakes its threads for each,
+    also where there is one alone, which takes 2 to 6 µs by processor and operating system, and has
+    nothing to do with how fast its loops are. Trees learn the rest of the seconds; a program counts
+    by the share that is left.
 
     The mean of logarithms is a median of seconds; the least mean *percentage* error wants less, as
     a program predicted too slow by a factor counts more than one predicted too fast by it. The
@@ -79,6 +93,9 @@ class ProgramTrees(Predictor[ProgramExamples, ProgramInputs]):
     slower: Mapping[str, float] = field(default_factory=dict)
     """By what factor the processor whose seconds were learned is slower than others, by the name of
     these: programs on those are predicted faster by it."""
+    launch: Mapping[str, float] = field(default_factory=dict)
+    """Seconds that entering a parallel loop takes, by the name of the processor; `ANY` is for those
+    that are not named."""
 
     what = "trees of programs"
     unit = "seconds"
@@ -115,21 +132,32 @@ class ProgramTrees(Predictor[ProgramExamples, ProgramInputs]):
             config: of the trees.
             factor: whether predictions are made smaller for the least percentage error.
         """
-        config = config or cls.config
-        examples, slower = cls.as_last_device(_described(examples), config)
-        return replace(cls._fitted(examples, config, factor), slower=slower)
+        config, examples = config or cls.config, _described(examples)
+        launch = cls._launch_seconds(examples)
+        examples, slower = cls.as_last_device(examples, launch, config)
+        launched = _launched(examples.inputs, launch, slower)
+        found = cls._fitted(examples, launched, config, factor)
+        return replace(found, slower=slower, launch=launch)
 
     @classmethod
     def _fitted(
-        cls, examples: ProgramExamples, config: BoostedConfig, factor: bool = True
+        cls,
+        examples: ProgramExamples,
+        launched: Float64[np.ndarray, "P"],
+        config: BoostedConfig,
+        factor: bool = True,
     ) -> ProgramTrees:
-        """Trees that learned from examples as they are."""
+        """Trees that learned from examples as they are, but for [P] seconds of entering parallel
+        loops."""
         features = cls.features(examples.inputs)
-        known = cls._learnable(features, examples.seconds)
-        errors = held_out_errors(known, examples.inputs.task, config)
-        by = best_factor(errors) if factor else 1.0
-        trees = BoostedTrees.fit(SummedKernels(features, by * known.seconds), config)
-        return cls(trees, by, error_bounds(errors, by), *_range(features))
+        known = cls._learnable(features, examples.seconds, launched)
+        judged, told = held_out(known, examples.inputs.task, config)
+        told = told * cls._least_seconds(features[judged])
+        waits, seconds = launched[judged], examples.seconds[judged]
+        by = best_factor(told, waits, seconds) if factor else 1.0
+        known = replace(known, seconds=by * known.seconds)
+        errors = np.log(seconds / (by * told + waits))
+        return cls(BoostedTrees.fit(known, config), by, error_bounds(errors), *_range(features))
 
     def fine_tuned(
         self,
@@ -145,9 +173,12 @@ class ProgramTrees(Predictor[ProgramExamples, ProgramInputs]):
             config: of the trees that are added; None: `MORE`.
             judged: examples whose errors give the interval; None: it stays.
         """
-        known = self._learnable(self.features(examples.inputs), self.factor * examples.seconds)
+        _, launch = self._compared(examples)
+        launched = launch * examples.inputs.launches
+        known = self._learnable(self.features(examples.inputs), examples.seconds, launched)
+        known = replace(known, seconds=self.factor * known.seconds)
         more = self._trees.continued(known, config or MORE)
-        tuned = replace(self, trees=more, data=(), slower={})
+        tuned = replace(self, trees=more, data=(), slower={}, launch={ANY: launch})
         if self.least is not None and self.most is not None:
             least, most = _range(known.features)
             least, most = np.fmin(least, self.least), np.fmax(most, self.most)
@@ -169,39 +200,81 @@ class ProgramTrees(Predictor[ProgramExamples, ProgramInputs]):
             judged: examples whose errors give the interval; None: tasks held out do.
         """
         examples = _described(examples)
-        learned = self._seconds(self.features(examples.inputs))
-        slower = self.factor * np.median(examples.seconds / learned)
-        source, _ = self.as_last_device(_described(self.readable(source)), self.config)
+        slower, launch = self._compared(examples)
+        slower *= self.factor
+        source = _described(self.readable(source))
+        theirs = self._launch_seconds(source)
+        source, factors = self.as_last_device(source, theirs, self.config)
         both = join_examples([replace(source, seconds=slower * source.seconds), examples])
-        found = self._fitted(both, self.config)
+        own = {each.device for each in examples.inputs.targets}
+        scales = {each.device: slower * factors.get(each.device, 1.0)
+                  for each in source.inputs.targets}  # fmt: skip
+        launched = _launched(
+            both.inputs, theirs | dict.fromkeys(own, launch), scales | dict.fromkeys(own, 1.0)
+        )
+        found = self._fitted(both, launched, self.config)
+        found = replace(found, launch={ANY: launch})
         return found if judged is None else found._judged(judged)
+
+    def _compared(self, examples: ProgramExamples) -> tuple[float, float]:
+        """By what factor the processor of examples is slower than the one learned, and the seconds
+        of entering a parallel loop there: those that explain its seconds best."""
+        rest = self._seconds(self.features(examples.inputs))
+        launches, seconds = examples.inputs.launches, examples.seconds
+        found: list[tuple[float, float, float]] = []
+        for launch in LAUNCHES.tolist() if self.bound else [0.0]:
+            slower = float(np.median((seconds - launch * launches) / rest))
+            if slower > 0:
+                told = slower * rest + launch * launches
+                found.append((float(np.abs(np.log(told / seconds)).mean()), slower, launch))
+        return min(found)[1:]
 
     @classmethod
     def as_last_device(
-        cls, examples: ProgramExamples, config: BoostedConfig
+        cls, examples: ProgramExamples, launch: Mapping[str, float], config: BoostedConfig
     ) -> tuple[ProgramExamples, dict[str, float]]:
         """Return examples as if all were of the last of their devices, and by what factor it is
         slower than each of the others: the median over its programs by a few trees of the others,
-        whose seconds are multiplied by it."""
+        whose seconds are multiplied by it; ``launch``: see `ProgramTrees.launch`."""
         others, own = last_device_apart(examples)
         if not len(others.seconds):
             return examples, {}
         name = _last_device(others.inputs)
-        others, factors = cls.as_last_device(others, config)
-        known = cls._learnable(cls.features(others.inputs), others.seconds)
-        coarse = cls(BoostedTrees.fit(known, replace(config, trees=max(config.trees // COARSE, 1))))
-        slower = float(np.median(own.seconds / coarse.predict(own.inputs)))
+        others, factors = cls.as_last_device(others, launch, config)
+        few = replace(config, trees=max(config.trees // COARSE, 1))
+        waits = _launched(others.inputs, launch, factors)
+        known = cls._learnable(cls.features(others.inputs), others.seconds, waits)
+        coarse = cls(BoostedTrees.fit(known, few))
+        waits = _launched(own.inputs, launch, {})
+        ratios = (own.seconds - waits) / coarse._seconds(cls.features(own.inputs))
+        slower = float(np.median(ratios[_mostly_computing(own.seconds, waits)]))
         both = join_examples([replace(others, seconds=slower * others.seconds), own])
         return both, {name: slower, **{other: slower * by for other, by in factors.items()}}
 
+    @classmethod
+    def _launch_seconds(cls, examples: ProgramExamples) -> dict[str, float]:
+        """Seconds that entering a parallel loop takes on each device of examples, told by their
+        smallest programs; 0 where these are too few. `ANY`: as on the last."""
+        if not cls.bound:
+            return {}
+        inputs = examples.inputs
+        small = cls._least_seconds(cls.features(inputs)) < SMALL
+        device = np.array([each.device for each in inputs.targets])[inputs.target]
+        told: dict[str, float] = {}
+        for name in np.unique(device).tolist():
+            mine = small & (device == name) & (inputs.launches > 0)
+            each = examples.seconds[mine] / inputs.launches[mine]
+            told[name] = float(np.median(each)) if len(each) >= FEWEST else 0.0
+        return told | {ANY: told[_last_device(inputs)]}
+
     def predict(self, inputs: ProgramInputs) -> Float64[np.ndarray, "P"]:
         """Return [P] predictions."""
-        return self._seconds(self.features(inputs)) / self._slower(inputs)
+        return self._told(inputs, self.features(inputs))
 
     def interval(self, inputs: ProgramInputs) -> ProgramPredictions:
         """Return predictions, bounds by errors on other tasks, and flags."""
         features = self.features(inputs)
-        seconds = self._seconds(features) / self._slower(inputs)
+        seconds = self._told(inputs, features)
         low, high = np.exp(self.errors)
         return ProgramPredictions(
             seconds, low * seconds, high * seconds, np.zeros_like(seconds), self._outside(features)
@@ -218,7 +291,7 @@ class ProgramTrees(Predictor[ProgramExamples, ProgramInputs]):
         tree = {TREES: text} | ({RANGE: {"least": self.least, "most": self.most}} if known else {})
         about = {
             "factor": self.factor, "errors": list(self.errors), "data": list(self.data),
-            "slower": dict(self.slower),
+            "slower": dict(self.slower), "launch": dict(self.launch),
         }  # fmt: skip
         self._kind().write(path, tree, about)
 
@@ -230,10 +303,12 @@ class ProgramTrees(Predictor[ProgramExamples, ProgramInputs]):
             low, high = saved.manifest["errors"]
             least, most = (saved.arrays.get(f"{RANGE}/{name}") for name in ("least", "most"))
             data = tuple(map(str, saved.manifest["data"]))
-            slower = {str(name): float(by) for name, by in saved.manifest["slower"].items()}
-            return cls(
-                trees, float(saved.manifest["factor"]), (low, high), least, most, data, slower
+            slower, launch = (
+                {str(name): float(by) for name, by in saved.manifest[which].items()}
+                for which in ("slower", "launch")
             )
+            factor = float(saved.manifest["factor"])
+            return cls(trees, factor, (low, high), least, most, data, slower, launch)
 
     @property
     def _trees(self) -> BoostedTrees:
@@ -243,13 +318,17 @@ class ProgramTrees(Predictor[ProgramExamples, ProgramInputs]):
     def _judged(self, examples: ProgramExamples) -> ProgramTrees:
         """These trees, with an interval by their errors on examples."""
         errors = np.log(examples.seconds / self.predict(examples.inputs))
-        return replace(self, errors=error_bounds(errors, 1.0))
+        return replace(self, errors=error_bounds(errors))
 
-    def _slower(self, inputs: ProgramInputs) -> Float64[np.ndarray, "P"]:
-        """[P] factor by which the processor learned is slower than each program's."""
-        return np.array([self.slower.get(t.device, 1.0) for t in inputs.targets])[inputs.target]
+    def _told(
+        self, inputs: ProgramInputs, features: Float32[np.ndarray, "P F"]
+    ) -> Float64[np.ndarray, "P"]:
+        """[P] seconds of programs on their processors."""
+        seconds = self._seconds(features) / _by_device(inputs, self.slower, 1.0)
+        return seconds + _launched(inputs, self.launch, {})
 
     def _seconds(self, features: Float32[np.ndarray, "P F"]) -> Float64[np.ndarray, "P"]:
+        """[P] seconds on the processor learned, parallel loops having been entered."""
         if self.least is None or self.most is None:
             factors = self._trees.predict(features)
         else:
@@ -265,10 +344,15 @@ class ProgramTrees(Predictor[ProgramExamples, ProgramInputs]):
 
     @classmethod
     def _learnable(
-        cls, features: Float32[np.ndarray, "P F"], seconds: Float64[np.ndarray, "P"]
+        cls,
+        features: Float32[np.ndarray, "P F"],
+        seconds: Float64[np.ndarray, "P"],
+        launched: Float64[np.ndarray, "P"],
     ) -> SummedKernels:
-        """Return programs as trees learn them: seconds relative to those of the bound."""
-        return SummedKernels(features, seconds / cls._least_seconds(features))
+        """Return programs as trees learn them: seconds that entering parallel loops leaves,
+        relative to those of the bound; an error in these counts by their share of all."""
+        share = np.maximum(1.0 - launched / seconds, LEAST_REST)
+        return SummedKernels(features, share * seconds / cls._least_seconds(features), share**2)
 
     def _outside(self, features: Float32[np.ndarray, "P F"]) -> Bool[np.ndarray, "P"]:
         if self.least is None or self.most is None:
@@ -279,7 +363,8 @@ class ProgramTrees(Predictor[ProgramExamples, ProgramInputs]):
     @classmethod
     def _kind(cls) -> SavedKind:
         versions = {
-            "features": FEATURE_VERSION, "columns": list(cls.names), "bound": cls.bound,
+            "version": 2, "features": FEATURE_VERSION, "columns": list(cls.names),
+            "bound": cls.bound,
         }  # fmt: skip
         return SavedKind(cls.format, cls.what, versions, "retrain (go-rl train programs)")
 
@@ -347,33 +432,61 @@ def _within(
     return np.where(features > most, most, features)
 
 
-def held_out_errors(
+def held_out(
     known: SummedKernels, task: Int64[np.ndarray, "P"], config: BoostedConfig
-) -> Float64[np.ndarray, "J"]:
-    """Return [J] logarithms of measured over predicted values of a fifth of the tasks, by trees
-    that learned the others; none where there are too few tasks."""
+) -> tuple[Int64[np.ndarray, "J"], Float64[np.ndarray, "J"]]:
+    """Return [J] programs of a fifth of the tasks, and [J] their values by trees that learned the
+    others; none where there are too few tasks."""
     try:
         split = by_task(task, config.seed)
     except TrainingError:
-        return np.zeros(0)
+        return np.zeros(0, np.int64), np.zeros(0)
     judged = np.concatenate([split.validation, split.test])
-    train = SummedKernels(known.features[split.train], known.seconds[split.train])
+    weight = None if known.weight is None else known.weight[split.train]
+    train = SummedKernels(known.features[split.train], known.seconds[split.train], weight)
     asked = _within(known.features[judged], *_range(train.features))
-    return np.log(known.seconds[judged] / BoostedTrees.fit(train, config).predict(asked))
+    return judged, BoostedTrees.fit(train, config).predict(asked)
 
 
-def best_factor(errors: Float64[np.ndarray, "J"]) -> float:
-    """Return the one of `FACTORS` by which predictions with such errors have the least MAPE; 1
-    where there is none."""
-    if not len(errors):
+def best_factor(
+    told: Float64[np.ndarray, "J"],
+    launched: Float64[np.ndarray, "J"],
+    seconds: Float64[np.ndarray, "J"],
+) -> float:
+    """Return the one of `FACTORS` by which what is told has the least MAPE, with what is launched
+    added; 1 where there is nothing."""
+    if not len(seconds):
         return 1.0
-    shares: Any = [np.abs(by * np.exp(-errors) - 1.0).mean() for by in FACTORS]
+    shares: Any = [np.abs((by * told + launched) / seconds - 1.0).mean() for by in FACTORS]
     return float(FACTORS[np.argmin(shares)])
 
 
-def error_bounds(errors: Float64[np.ndarray, "J"], factor: float) -> tuple[float, float]:
-    """Return the quantiles `TAILS` of errors once predictions are multiplied by a factor."""
+def error_bounds(errors: Float64[np.ndarray, "J"]) -> tuple[float, float]:
+    """Return the quantiles `TAILS` of errors."""
     if not len(errors):
         return UNJUDGED
-    low, high = np.quantile(errors - np.log(factor), TAILS)
+    low, high = np.quantile(errors, TAILS)
     return float(low), float(high)
+
+
+def _mostly_computing(
+    seconds: Float64[np.ndarray, "P"], launched: Float64[np.ndarray, "P"]
+) -> Bool[np.ndarray, "P"]:
+    """Whether programs compute for most of their seconds; all where none does."""
+    found = launched < seconds / 2
+    return found if found.any() else ~found
+
+
+def _by_device(
+    inputs: ProgramInputs, figures: Mapping[str, float], other: float
+) -> Float64[np.ndarray, "P"]:
+    """[P] figure of each program's processor; ``other``: of those that have none."""
+    return np.array([figures.get(t.device, other) for t in inputs.targets])[inputs.target]
+
+
+def _launched(
+    inputs: ProgramInputs, launch: Mapping[str, float], slower: Mapping[str, float]
+) -> Float64[np.ndarray, "P"]:
+    """[P] seconds of entering parallel loops, multiplied as those of their processors are."""
+    seconds = _by_device(inputs, launch, launch.get(ANY, 0.0)) * inputs.launches
+    return seconds * _by_device(inputs, slower, 1.0)

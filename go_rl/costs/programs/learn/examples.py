@@ -25,7 +25,7 @@ from go_rl.costs.programs.measure.data import (
     ProgramData,
     ProgramTarget,
 )
-from go_rl.costs.programs.nests import LoopNest, nest_to_json
+from go_rl.costs.programs.nests import LoopNest, nest_to_json, parallel_launches
 from go_rl.costs.programs.workloads import TensorTask
 
 VECTOR_BYTES = {"x86-64": 16, "x86-64-v2": 16, "x86-64-v3": 32, "x86-64-v4": 64}
@@ -85,6 +85,15 @@ class ProgramInputs:
     def device_features(self) -> Float64[np.ndarray, "P D"]:
         """[P, D] features of each program's device."""
         return self.devices[self.target]
+
+    @cached_property
+    def launches(self) -> Float64[np.ndarray, "P"]:
+        """[P] how often each program enters a parallel loop; 0 where loop nests are not known."""
+        if not self.nests:
+            return np.zeros(self.num_programs)
+        distinct, place = np.unique(self.nest, return_inverse=True)
+        counts = [parallel_launches(self.nests[number]) for number in distinct.tolist()]
+        return np.array(counts, np.float64)[place]
 
     @property
     def machine_code(self) -> list[MachineNumbers | None]:

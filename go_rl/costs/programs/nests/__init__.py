@@ -18,7 +18,7 @@ from go_rl.costs.programs.nests.nest import (
     NestLeaf,
     Statement,
 )
-from go_rl.costs.programs.nests.nest_json import nest_from_json, nest_to_json
+from go_rl.costs.programs.nests.nest_json import nest_from_json, nest_to_json, parallel_launches
 from go_rl.costs.programs.nests.nest_parts import nest_parts
 
 __all__ = [
@@ -40,4 +40,5 @@ __all__ = [
     "nest_from_json",
     "nest_parts",
     "nest_to_json",
+    "parallel_launches",
 ]

@@ -13,6 +13,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from dataclasses import replace
+from math import inf
 from typing import Any
 
 from go_rl.core.files.strict_json import parse_json, shown
@@ -22,6 +23,7 @@ from go_rl.costs.programs.nests.nest import (
     ANNOTATIONS,
     FLOAT32,
     OPERATION_NAMES,
+    PARALLEL,
     Access,
     ForLoop,
     LoopNest,
@@ -67,6 +69,24 @@ def nest_from_json(text: str | bytes) -> LoopNest:
     buffers = tuple(_buffer_from_json(each) for each in _list(document["buffers"], "buffers"))
     nodes = [_node_from_json(each) for each in _list(document["nodes"], "nodes")]
     return check_nest(LoopNest(buffers, _tree(nodes), document["gpu"]))
+
+
+def parallel_launches(text: str) -> int:
+    """Return how often a nest that `nest_to_json` wrote enters a parallel loop of several
+    iterations. Only the loops are read: to make tens of thousands of nests takes a minute."""
+    count, around = 0, [1]
+    inside = inf
+    for node in json.loads(text)["nodes"]:
+        if not isinstance(node, list):
+            continue
+        depth, extent, annotation, _ = node
+        del around[depth + 1 :]
+        if depth <= inside:  # outside of all parallel loops so far
+            inside = inf
+            if ANNOTATIONS[annotation] == PARALLEL and extent > 1:
+                count, inside = count + around[-1], depth
+        around.append(around[-1] * extent)
+    return count
 
 
 def _buffer_to_json(buffer: NestBuffer) -> list[Any]:

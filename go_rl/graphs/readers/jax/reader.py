@@ -167,7 +167,10 @@ def weight_positions(
         return frozenset({0} if several and len(args) + len(kwargs) > 1 else ())
     beyond = [i for i in argument_positions(weights) or () if i >= len(args)]
     if beyond:
-        raise ReadError(f"weights names argument {beyond[0]}; the positions are 0..{len(args) - 1}")
+        raise ReadError(
+            f"weights (--weight-args) names argument {beyond[0]}; the positions are "
+            f"0..{len(args) - 1}"
+        )
     return frozenset(weights)
 
 

@@ -108,8 +108,8 @@ class TrainConfig(RunConfig, ABC):
     validation_hardware: tuple[str, ...] = ()
     """Hardware of the validation problems."""
     cost: str = "analytical"
-    """Cost model: auto, analytical, profiled, learned[:gpus|NAME|FILE] or measured:DIR
-    (docs/costs.md)."""
+    """Cost model: auto, analytical, profiled, learned[:gpus|NAME|FILE], measured:DIR or
+    stages:FILE (docs/costs.md)."""
     updates: int = 600
     """Updates of the weights by PPO."""
     problems: int = 6
