@@ -24,6 +24,7 @@ EXIT_CODES = (
     f"Exit codes: {OK} done, {REJECTED} a verdict is no (check, run --check, run --audit, "
     f"zoo best --verify), {BAD_INPUT} bad input or an unusable file, {FAILED_SEARCH} no plan "
     f"exists or none was found, {DEFECT} a defect in go_rl, {INTERRUPTED} stopped "
-    f"by Ctrl-C, {TERMINATED} by SIGTERM (the best plan so far is kept), {PIPE_CLOSED} output unread."
+    f"by Ctrl-C, {TERMINATED} by SIGTERM (the best plan so far is kept), "
+    f"{PIPE_CLOSED} output unread."
 )
 """Sentence of ``go-rl --help`` about exit codes."""
