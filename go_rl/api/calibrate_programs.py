@@ -35,6 +35,8 @@ JUDGED = 4
 """One timed task in this many is held out, to measure errors."""
 LEAST_TASKS = 8
 """Least tasks timed from which something is learned."""
+SMALLEST = 2
+"""Tasks of the fewest FLOP that are timed besides."""
 
 
 @dataclass(frozen=True)
@@ -131,7 +133,8 @@ def calibrate_programs(
 
 
 def chosen_tasks(source: ProgramExamples, config: CalibrateProgramsConfig) -> dict[TensorTask, str]:
-    """Return the tasks to be timed, those of the largest clusters first, each with a network."""
+    """Return the tasks to be timed, each with a network: the `SMALLEST`, which tell how long
+    parallel loops take to enter, and then those of the largest clusters."""
     import numpy as np
 
     from go_rl.costs.programs.learn.choose_programs import program_features, select_tasks
@@ -140,9 +143,12 @@ def chosen_tasks(source: ProgramExamples, config: CalibrateProgramsConfig) -> di
     fit = [task is not None and task.flops <= most for task in inputs.tasks]
     some = inputs.take(np.flatnonzero(np.array(fit)[inputs.task]))
     count = min(config.tasks, len(np.unique(some.task)))
-    numbers = select_tasks(program_features(some), some.task, count, config.seed)
+    numbers = select_tasks(program_features(some), some.task, count, config.seed).tolist()
+    flops = {number: task.flops for number in np.unique(some.task).tolist()
+             if (task := inputs.tasks[number]) is not None}  # fmt: skip
+    smallest = sorted(flops, key=flops.__getitem__)[:SMALLEST]
     found: dict[TensorTask, str] = {}
-    for number in numbers.tolist():
+    for number in dict.fromkeys([*smallest, *numbers]):
         task = inputs.tasks[number]
         assert task is not None  # `fit`
         found[task] = next(iter(inputs.networks[number]), "")

@@ -48,9 +48,11 @@ UNJUDGED = (-1.0, 1.0)
 """Bounds of logarithmic errors where there were too few tasks to judge."""
 CLOCK = 1e9
 """Cycles in a second by which bounds count; what the core really has is learned."""
-SMALL, FEWEST = 3e-7, 5
-"""Seconds of the bound below which a program with parallel loops takes as long as entering these;
-so many programs tell how long that is."""
+SMALL, FEWEST = 1e-6, 5
+"""Seconds of the bound below which a program with parallel loops hardly takes longer than entering
+these; so many programs tell how long that is."""
+USUAL_CLOCK = 3e9
+"""Cycles in a second of most cores, by which these small programs are taken to compute."""
 LAUNCHES = np.linspace(0.0, 2e-5, 201)
 """Seconds that entering a parallel loop may take."""
 LEAST_REST = 0.05
@@ -218,11 +220,13 @@ class ProgramTrees(Predictor[ProgramExamples, ProgramInputs]):
 
     def _compared(self, examples: ProgramExamples) -> tuple[float, float]:
         """By what factor the processor of examples is slower than the one learned, and the seconds
-        of entering a parallel loop there: those that explain its seconds best."""
+        of entering a parallel loop there: told by small programs, or where these are too few those
+        that explain all seconds best."""
         rest = self._seconds(self.features(examples.inputs))
         launches, seconds = examples.inputs.launches, examples.seconds
         found: list[tuple[float, float, float]] = []
-        for launch in LAUNCHES.tolist() if self.bound else [0.0]:
+        told = self._launch_seconds(examples).get(ANY, 0.0)
+        for launch in LAUNCHES.tolist() if self.bound and not told else [told]:
             slower = float(np.median((seconds - launch * launches) / rest))
             if slower > 0:
                 told = slower * rest + launch * launches
@@ -258,12 +262,13 @@ class ProgramTrees(Predictor[ProgramExamples, ProgramInputs]):
         if not cls.bound:
             return {}
         inputs = examples.inputs
-        small = cls._least_seconds(cls.features(inputs)) < SMALL
+        bound = cls._least_seconds(cls.features(inputs))
         device = np.array([each.device for each in inputs.targets])[inputs.target]
         told: dict[str, float] = {}
         for name in np.unique(device).tolist():
-            mine = small & (device == name) & (inputs.launches > 0)
-            each = examples.seconds[mine] / inputs.launches[mine]
+            mine = (bound < SMALL) & (device == name) & (inputs.launches > 0)
+            waits = examples.seconds[mine] - CLOCK / USUAL_CLOCK * bound[mine]
+            each = np.maximum(waits, 0.0) / inputs.launches[mine]
             told[name] = float(np.median(each)) if len(each) >= FEWEST else 0.0
         return told | {ANY: told[_last_device(inputs)]}
 
