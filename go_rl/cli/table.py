@@ -55,7 +55,8 @@ COMMANDS = (
     Command("calibrate", "calibrate", "Calibrate",
             "Time some kernels on this machine, so that go-rl predict --device this knows it."),
     Command("predict", "predict", "Predict",
-            "Predict the latency of a network on a GPU of which only the data sheet is known."),
+            "Predict the latency of a network, or of operators in a table (.csv), on a GPU of "
+            "which only the data sheet is known."),
     Command("evaluate", "evaluate", "Evaluate",
             "Compare methods on graphs at equal samples and equal seconds; tables and curves."),
     Command("check", "check", "options_of",

@@ -15,7 +15,7 @@ import numpy as np
 from jaxtyping import Int16, Int64
 
 from go_rl.core.decisions import Decisions
-from go_rl.core.errors import PlanError
+from go_rl.core.errors import HardwareError, PlanError
 from go_rl.core.evaluation import Evaluation, Fidelity, finite, proved_optimal
 from go_rl.core.files.own_json import PLAN, read_own_json
 from go_rl.core.files.paths import path_of
@@ -142,12 +142,15 @@ class Plan:
         """Return the plan itself.
 
         Raises:
-            PlanError: an operator, or a copy of one, lies on a device that its hardware has not.
-            HardwareError: its hardware is malformed.
+            PlanError: an operator, or a copy of one, lies on a device that its hardware has not, or
+                that is malformed.
         """
         if not self.evaluation.status.ok:  # of a failure, devices mean nothing
             return self
-        hardware = Hardware.from_json(self.hardware, "the plan's hardware")
+        try:
+            hardware = Hardware.from_json(self.hardware, "the plan's hardware")
+        except HardwareError as error:
+            raise PlanError(str(error)) from error
         copies = ((n, d) for n, devices in self.replicas.items() for d in devices)
         for node, device in chain(enumerate(self.device.tolist()), copies):
             if not 0 <= device < hardware.num_devices:

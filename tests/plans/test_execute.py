@@ -118,7 +118,9 @@ def test_plans_for_something_else_are_refused(plan):
         plan, nodes=plan.nodes[:-1], device=plan.device[:-1], priority=None, fusion_group=None
     )
     refused(short, "nodes has 5 entries, 'mlp' has 6 nodes")
-    refused(replace(plan, device=plan.device + 9), r"names device \d+; 'p100x3' has 0..2")
+    refused(
+        replace(plan, device=plan.device + 9), r"on device 10; the devices of 'p100x3' are 0..2"
+    )
     refused(replace(plan, hardware={}), "devices")
     lost = failed(Status.OUT_OF_MEMORY, 3, "too large")
     refused(replace(plan, evaluation=lost), "failure, not one to follow: out-of-memory")

@@ -96,5 +96,5 @@ def execute(
     """
     from go_rl.plans.run import execute as run
 
-    plan = (plan if isinstance(plan, Plan) else Plan.load(plan)).on_its_hardware()
+    plan = plan if isinstance(plan, Plan) else Plan.load(plan)
     return run(plan, function, args, kwargs, weights=weights, repeats=repeats, share=share)

@@ -30,7 +30,8 @@ class CheckOptions:
     """Options of ``go-rl check``."""
 
     plan: Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="PLAN")]
-    """A plan.json."""
+    """A plan.json. A split (--split FILE) and what a session ran (--ran FILE) have options of their
+    own: go-rl check --split FILE --help, go-rl check --ran FILE --help."""
     source: ModelArguments
     explain: bool = False
     """Also say, for a small ring plan, which rule forbids every partition, or which legal one is

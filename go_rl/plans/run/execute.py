@@ -102,15 +102,10 @@ def place_function(
         raise PlanError(f"the plan is a failure, not one to follow: {plan.evaluation.status}")
     traced = jax_program(function, args, kwargs, weights=weights, options=options)
     _check_is_for(plan, traced.graph)
-    hardware = _hardware_of(plan)
+    hardware = _hardware_of(plan.on_its_hardware())
     runs = ~np.isin(traced.graph.kind, FREE_KINDS)
     segments = cut_segments(traced.graph, plan.device, plan.fusion_group)
     used = {*plan.device[runs].tolist(), *segments.device.tolist()}
-    if strange := sorted(d for d in used if not 0 <= d < hardware.num_devices):
-        raise PlanError(
-            f"the plan names device {strange[0]}; {hardware.name!r} has "
-            f"0..{hardware.num_devices - 1}"
-        )
     chosen = choose_devices(hardware, used, share)
     return PlacedProgram(traced, segments, chosen.devices), chosen
 
