@@ -92,8 +92,9 @@ class MachineCode(Experiment):
     data: str = "programs-3"
     """Data set that ships."""
     also: tuple[str, ...] = ()
-    """Data sets of other processors, as far as their programs' code is known; the last processor of
-    the data set is the one that is judged."""
+    """Data sets of other processors, as far as their programs' code is known."""
+    device: str = ""
+    """Processor that is judged; "": the last one of the data set."""
     seeds: int = 5
     """Splits of either kind."""
     only: str = ""
@@ -108,6 +109,9 @@ class MachineCode(Experiment):
         """Judge the arms; write the page."""
         whole = with_machine_code(read_examples([*self.also, self.data]))
         others, examples = last_device_apart(whole)
+        if self.device:
+            others = whole.on_devices(lambda name: name != self.device)
+            examples = whole.on_devices(lambda name: name == self.device)
         kept = self.kept_rows(MachineRow)
         for split, seed in product(SPLITS, range(self.seeds)):
             judged, fits = self._arms(examples, others, split, seed)
