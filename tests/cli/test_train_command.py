@@ -6,6 +6,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from graphs.readers.onnx_models import parsed
 from policy.learn.toys import CONFIG, toy_zoo
 from policy.tiny import tiny_agent
 
@@ -47,6 +48,14 @@ def test_a_run_of_another_configuration_is_refused_and_left_alone(refused, run):
     said = "was made with another configuration"
     refused("train", "policy", run, "--config", "other.json", said=said)
     assert content(run) == before
+
+
+def test_a_refused_run_does_not_stand_in_the_way_of_a_corrected_one(command, tmp_path):
+    model = parsed("(float[4,4] x) => (float[4,4] y) { y = Relu(x) }")
+    (tmp_path / "one.onnx").write_bytes(model.SerializeToString())
+    found = command(*DISPATCH[:2], "new", *DISPATCH[2:], "--graphs", "one.onnx")
+    assert (found.code, "no problem has anything to decide" in found.err) == (2, True), found.err
+    assert not (tmp_path / "new" / "config.json").exists()
 
 
 def test_the_same_configuration_goes_on(command, run):

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from contextlib import nullcontext
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from go_rl.api.progress import Progress, ignore
-from go_rl.core import TrainingError, load_hardware
+from go_rl.core import GoRLError, TrainingError, load_hardware
 from go_rl.core.files.run_lock import locked
 from go_rl.core.files.whole_file import write_text, writing
 from go_rl.core.optimizer import Milestone
@@ -81,11 +81,26 @@ def pretrain(
     alone = nullcontext() if processes.index else locked(folder)  # the others write nothing
     if isinstance(config, PrototypeTrainConfig):
         _check_alone(workers, processes)
-        with alone:
+        with alone, _begun(Path(folder)):
             return pretrain_prototypes(config, Path(folder), tell)
-    with alone, joined(processes, config) as group:
+    begun = nullcontext() if processes.index else _begun(Path(folder))
+    with alone, begun, joined(processes, config) as group:
         group.on_first(lambda: _write_config(config, Path(folder)))
         return training.pretrain(config, folder, tell, pricer(workers), group=group)
+
+
+@contextmanager
+def _begun(folder: Path) -> Iterator[None]:
+    """Take the configuration of a new run back if the run is refused before it has learned
+    anything: a corrected one would contradict it."""
+    path = folder / CONFIG_FILE
+    known = path.exists()
+    try:
+        yield
+    except GoRLError:
+        if not known and not any((folder / CHECKPOINTS).glob("*")):
+            path.unlink(missing_ok=True)
+        raise
 
 
 def _check_hardware(config: PrototypeTrainConfig | TrainConfig) -> None:
