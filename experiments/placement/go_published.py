@@ -23,7 +23,7 @@ from experiments.page_text import NOTHING, cell, grid_table
 from experiments.placement.go_rows import best_after, known_rows
 from experiments.placement.hdp_reproduction import Run as HdpRun
 from experiments.rows import grouped
-from experiments.statistics import geometric_mean
+from experiments.statistics import geometric_mean, with_range
 from go_rl.core import Objective, Optimizer
 from go_rl.objectives.methods import Composed, MakespanAnnealing
 from go_rl.policy.agent import Agent, new_agent
@@ -119,19 +119,33 @@ def published_sections(runs: Sequence[Run], hdp: Sequence[HdpRun]) -> str:
     return "".join(_section(mine, hdp, *asked) for asked, mine in own.items())
 
 
+MEAN = "**geometric mean**"
+"""Heading of the line over all rows."""
+
+
+def _mean(runs: Sequence[Run]) -> str:
+    """The geometric mean over the rows of an arm, by seed, and how many rows it has."""
+    seeds = grouped(runs, lambda run: run.seed).values()
+    means = [geometric_mean(r.milliseconds / r.expert_ms for r in mine) for mine in seeds]
+    return f"{with_range(means, '.3f')}, {len({run.row for run in runs})} rows"
+
+
 def _section(runs: Sequence[Run], hdp: Sequence[HdpRun], decide: str, samples: int) -> str:
     rows = known_rows(runs)
     arms = [arm for arm in ARMS if any(r.arm == arm for r in runs)]
 
     def ratio(row: str, arm: str) -> str:
+        if row == MEAN:
+            return _mean([r for r in runs if r.arm == arm])
         found = [r.milliseconds / r.expert_ms for r in runs if (r.row, r.arm) == (row, arm)]
         return f"{cell(geometric_mean(found))} ({len(found)})" if found else NOTHING
 
     text = (
         f"\n## GO as published: {decide}, {samples:,} samples\n\nStep time of the best plan over "
         "the expert's: geometric mean of the seeds, their number in brackets. Gradients sit with "
-        "their operators, updates with their weights.\n\n"
-        f"{grid_table('row', rows, arms, ratio)}\n"
+        "their operators, updates with their weights. The last line: the geometric mean of the "
+        "rows, over seeds (least to greatest).\n\n"
+        f"{grid_table('row', [*rows, MEAN], arms, ratio)}\n"
     )
     lines = {
         f"{arm} over {other}": paired(runs, arm, other)

@@ -25,7 +25,7 @@ from go_rl.costs.programs.learn.code_trees import (
     CodeTrees,
     MachineTrees,
     ProgramTrees,
-    last_device_apart,
+    device_apart,
 )
 from go_rl.costs.programs.learn.examples import ProgramExamples, with_machine_code
 from go_rl.costs.programs.learn.reading import join_examples, read_examples
@@ -108,10 +108,7 @@ class MachineCode(Experiment):
     def run(self) -> None:
         """Judge the arms; write the page."""
         whole = with_machine_code(read_examples([*self.also, self.data]))
-        others, examples = last_device_apart(whole)
-        if self.device:
-            others = whole.on_devices(lambda name: name != self.device)
-            examples = whole.on_devices(lambda name: name == self.device)
+        others, examples = device_apart(whole, self.device)
         kept = self.kept_rows(MachineRow)
         for split, seed in product(SPLITS, range(self.seeds)):
             judged, fits = self._arms(examples, others, split, seed)

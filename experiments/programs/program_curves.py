@@ -37,7 +37,7 @@ from go_rl.costs.programs.learn.code_trees import (
     CodeTrees,
     MachineTrees,
     ProgramTrees,
-    last_device_apart,
+    device_apart,
 )
 from go_rl.costs.programs.learn.examples import ProgramExamples, with_machine_code
 
@@ -68,7 +68,7 @@ class LastProcessor(Runs):
     @cached_property
     def examples(self) -> ProgramExamples:
         """Those of the data set's last processor."""
-        return last_device_apart(with_machine_code(super().examples))[1]
+        return device_apart(with_machine_code(super().examples))[1]
 
     @cached_property
     def described(self) -> ProgramExamples:

@@ -24,7 +24,12 @@ from experiments.rows import KeptRows
 from experiments.statistics import with_range
 from go_rl.costs.learning.metrics import latency_metrics
 from go_rl.costs.programs.learn.code_inputs import with_code
-from go_rl.costs.programs.learn.code_trees import CodeTrees, MachineTrees, ProgramTrees
+from go_rl.costs.programs.learn.code_trees import (
+    CodeTrees,
+    MachineTrees,
+    ProgramTrees,
+    device_apart,
+)
 from go_rl.costs.programs.learn.examples import (
     ProgramExamples,
     ProgramInputs,
@@ -144,8 +149,7 @@ class SecondProcessor(Experiment):
         kept = self.kept_rows(SecondRow)
         examples = with_machine_code(read_examples(self.data))
         examples = replace(examples, inputs=with_code(examples.inputs))
-        first = examples.on_devices(lambda device: device != self.device)
-        second = examples.on_devices(lambda device: device == self.device)
+        first, second = device_apart(examples, self.device)
         for seed in range(self.seeds):
             self._fill(kept, first, second, seed)
         self.write_page(page(kept.rows, self.data))

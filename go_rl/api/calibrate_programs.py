@@ -103,7 +103,8 @@ def calibrate_programs(
         report: called with the tasks done, all of them and a sentence.
 
     Raises:
-        TrainingError: the name of the file is another, or too few tasks have a time.
+        TrainingError: the name of the file is another, this process may not use the core, or
+            too few tasks have a time.
         MissingDependencyError: TVM is not installed.
         RecordError: nothing can be measured here.
         WorkerError: the core cannot be had.

@@ -289,11 +289,11 @@ def _judged(learned: Any, examples: ProgramExamples, split: DataSplit) -> dict[s
     """Metrics on what was held out, else on the part for tests; of scores those of order alone, of
     trees those of the processor that they predict."""
     from go_rl.costs.learning.metrics import latency_metrics, pair_accuracy
-    from go_rl.costs.programs.learn.code_trees import ProgramTrees, last_device_apart
+    from go_rl.costs.programs.learn.code_trees import ProgramTrees, device_apart
 
     judged = examples.take(split.held_out if len(split.held_out) else split.test)
     if isinstance(learned, ProgramTrees):
-        _, judged = last_device_apart(judged)
+        _, judged = device_apart(judged)
     found = learned.predict(judged.inputs)
     if learned.unit != "seconds":
         return {"pair_accuracy": pair_accuracy(found, judged.seconds, judged.inputs.group)}

@@ -33,7 +33,7 @@ class Calibrate:
     """Time tensor programs through TVM instead of XLA's kernels, and fine-tune a predictor of them
     (docs/programs.md). Of what follows, minutes, core and seed are read."""
     tasks: int = CalibrateProgramsConfig.tasks
-    """Programs: tensor tasks to time, chosen by k-means."""
+    """Programs: tensor tasks to time, chosen by k-means; the two smallest are timed besides."""
     candidates: int = CalibrateProgramsConfig.candidates
     """Programs: random candidates of each tensor task."""
     weights: Annotated[str, tyro.conf.arg(metavar="NAME|FILE.npz")] = (

@@ -10,7 +10,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from go_rl.core import ExecutionError, Hardware, HardwareError, OpGraph, Plan, PlanError
+from go_rl.core import ExecutionError, Hardware, OpGraph, Plan, PlanError
 from go_rl.core.graph.op_kind import FREE_KINDS
 from go_rl.graphs.readers.jax.inline import JaxOptions
 from go_rl.graphs.readers.jax.stages import jax_program
@@ -102,7 +102,7 @@ def place_function(
         raise PlanError(f"the plan is a failure, not one to follow: {plan.evaluation.status}")
     traced = jax_program(function, args, kwargs, weights=weights, options=options)
     _check_is_for(plan, traced.graph)
-    hardware = _hardware_of(plan.on_its_hardware())
+    hardware = Hardware.from_json(plan.on_its_hardware().hardware)
     runs = ~np.isin(traced.graph.kind, FREE_KINDS)
     segments = cut_segments(traced.graph, plan.device, plan.fusion_group)
     used = {*plan.device[runs].tolist(), *segments.device.tolist()}
@@ -121,10 +121,3 @@ def _check_is_for(plan: Plan, graph: OpGraph) -> None:
             f"the plan is for another graph: fusion_group has {len(plan.fusion_group)} entries, "
             f"{graph.name!r} has {graph.num_nodes} nodes; {hint}"
         )
-
-
-def _hardware_of(plan: Plan) -> Hardware:
-    try:
-        return Hardware.from_json(plan.hardware, "the plan's hardware")
-    except HardwareError as error:
-        raise PlanError(str(error)) from error

@@ -60,6 +60,7 @@ LEAST_REST = 0.05
 enter."""
 TREES, RANGE = "trees", "range"
 ANY = ""
+"""Stands for every processor that is not named."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -229,8 +230,8 @@ class ProgramTrees(Predictor[ProgramExamples, ProgramInputs]):
         for launch in LAUNCHES.tolist() if self.bound and not told else [told]:
             slower = float(np.median((seconds - launch * launches) / rest))
             if slower > 0:
-                told = slower * rest + launch * launches
-                found.append((float(np.abs(np.log(told / seconds)).mean()), slower, launch))
+                error = np.abs(np.log((slower * rest + launch * launches) / seconds)).mean()
+                found.append((float(error), slower, launch))
         return min(found)[1:]
 
     @classmethod
@@ -240,7 +241,7 @@ class ProgramTrees(Predictor[ProgramExamples, ProgramInputs]):
         """Return examples as if all were of the last of their devices, and by what factor it is
         slower than each of the others: the median over its programs by a few trees of the others,
         whose seconds are multiplied by it; ``launch``: see `ProgramTrees.launch`."""
-        others, own = last_device_apart(examples)
+        others, own = device_apart(examples)
         if not len(others.seconds):
             return examples, {}
         name = _last_device(others.inputs)
@@ -407,11 +408,13 @@ def _described(examples: ProgramExamples) -> ProgramExamples:
     return replace(examples, inputs=with_code(examples.inputs))
 
 
-def last_device_apart(examples: ProgramExamples) -> tuple[ProgramExamples, ProgramExamples]:
-    """Return the examples of all devices but the last, and those of the last."""
-    last = _last_device(examples.inputs)
-    others = examples.on_devices(lambda name: name != last)
-    return others, examples.on_devices(lambda name: name == last)
+def device_apart(
+    examples: ProgramExamples, device: str = ""
+) -> tuple[ProgramExamples, ProgramExamples]:
+    """Return the examples of all devices but one, and those of that one; "": the last."""
+    device = device or _last_device(examples.inputs)
+    others = examples.on_devices(lambda name: name != device)
+    return others, examples.on_devices(lambda name: name == device)
 
 
 def _last_device(inputs: ProgramInputs) -> str:
@@ -493,5 +496,7 @@ def _launched(
     inputs: ProgramInputs, launch: Mapping[str, float], slower: Mapping[str, float]
 ) -> Float64[np.ndarray, "P"]:
     """[P] seconds of entering parallel loops, multiplied as those of their processors are."""
+    if not launch:
+        return np.zeros(inputs.num_programs)
     seconds = _by_device(inputs, launch, launch.get(ANY, 0.0)) * inputs.launches
     return seconds * _by_device(inputs, slower, 1.0)

@@ -29,7 +29,7 @@ class PrototypeTrainConfig(RunConfig, ABC):
     """Hardware, each as often as the others."""
     cost: tuple[str, ...] = ("analytical",)
     """Cost models, each as often as the others: auto, analytical, profiled,
-    learned[:gpus|NAME|FILE] or measured:DIR (docs/costs.md)."""
+    learned[:gpus|NAME|FILE], measured:DIR or stages:FILE (docs/costs.md)."""
     max_nodes: int = 16_000
     """Larger graphs are left out: they cost too much."""
     rollouts: int = 512
@@ -106,7 +106,7 @@ class DispatchTrainConfig(PrototypeTrainConfig):
     """Sets of decisions, each as often as it is listed."""
     cost: tuple[str, ...] = ("analytical", "learned:gpus")
     """Cost models, each as often as the others: auto, analytical, profiled,
-    learned[:gpus|NAME|FILE] or measured:DIR (docs/costs.md)."""
+    learned[:gpus|NAME|FILE], measured:DIR or stages:FILE (docs/costs.md)."""
     rollouts: int = 256
     """Rollouts of the search on each problem."""
     updates: int = 0
