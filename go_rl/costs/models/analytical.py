@@ -52,6 +52,12 @@ class Efficiency:
         return table
 
 
+DEFAULT = Efficiency()
+"""Of a device kind that has no efficiencies of its own."""
+IS_FREE = np.isin(np.arange(len(OpKind)), FREE_KINDS)
+"""[kinds] whether an `OpKind` costs nothing."""
+
+
 @cache
 def shipped_parameters() -> Mapping[str, Efficiency]:
     """Return the efficiencies shipped with the package, by device kind."""
@@ -80,12 +86,12 @@ class Analytical:
                 "FLOP, which the analytical model needs; use --cost profiled"
             )
         table = self.parameters if self.parameters is not None else shipped_parameters()
-        share = table.get(device.kind, Efficiency())
+        share = table.get(device.kind, DEFAULT)
         compute = kernels.flops / (peak_rates(kernels, device) * share.of_kind()[kernels.kind])
         memory = kernels.bytes_accessed / (device.memory_bandwidth * share.memory)
         streamed = kernels.streamed_bytes / device.host_bandwidth
         seconds = np.maximum(np.maximum(compute, memory), streamed) + device.launch_seconds
-        return np.where(np.isin(kernels.kind, FREE_KINDS), 0.0, seconds)
+        return np.where(IS_FREE[kernels.kind], 0.0, seconds)
 
 
 def peak_rates(kernels: Kernels, device: Device) -> Float64[np.ndarray, "K"]:

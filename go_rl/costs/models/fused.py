@@ -11,6 +11,7 @@ from jaxtyping import Bool, Float64, Int64
 from go_rl.core import Device, ProblemError
 from go_rl.costs.models.cost_model import CostModel, GraphCostModel, Kernels
 from go_rl.costs.models.profiled import Profiled
+from go_rl.graphs.cutting.tensor_readings import TensorReadings
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,7 +49,7 @@ class FusedPrices:
                 f"graph {self.nodes.graph.name!r} brings measured seconds of single operators; "
                 "fused kernels need a cost model that prices them: leave out the decision fusion"
             )
-        heaviest = _heaviest(self.nodes, leader)[fused]
+        heaviest = self._heaviest(leader)[fused]
         kernels = Kernels(
             graph=self.nodes.graph,
             kind=self.nodes.kind[heaviest],
@@ -65,62 +66,48 @@ class FusedPrices:
         able = np.isfinite(self.base)
         for row, device in enumerate(self.devices):
             table[row, fused] = self.model.seconds(kernels, device)
-            if not isinstance(self.model, GraphCostModel):
+            if not self._is_of_graphs:
                 apart = np.bincount(leader, np.where(able[row], self.base[row], 0.0), len(leader))
                 table[row, fused] = np.minimum(table[row, fused], apart[fused])
         for row in np.flatnonzero(~able.all(axis=1)):
             table[row, leader[~able[row]]] = np.inf
         return table
 
+    @cached_property
+    def _is_of_graphs(self) -> bool:
+        return isinstance(self.model, GraphCostModel)
+
+    @cached_property
+    def _by_flops(self) -> Int64[np.ndarray, "N"]:
+        """[N] nodes by rising FLOP."""
+        return np.argsort(self.nodes.flops, kind="stable")
+
+    def _heaviest(self, leader: Int64[np.ndarray, "N"]) -> Int64[np.ndarray, "N"]:
+        """[N] the node with most FLOP in each leader's kernel."""
+        found = np.arange(len(leader))
+        found[leader[self._by_flops]] = self._by_flops
+        return found
+
     def _bytes(self, leader: Int64[np.ndarray, "N"]) -> Float64[np.ndarray, "N"]:
         """[N] bytes that the kernel of each leader reads and writes."""
         graph = self.nodes.graph
         reader = leader[graph.receivers]
         inside = leader[graph.senders] == reader
-        again = repeats(self.tensor, reader)
+        again = self.readings.again(reader)
         saved = np.bincount(reader, self.edge_bytes * (inside | again), len(leader))
-        unwritten = self.edge_bytes * (self.first & ~self.leaving(inside))
+        unwritten = self.edge_bytes * (self.readings.first & ~self.leaving(inside))
         saved += np.bincount(leader[graph.senders], unwritten, len(leader))
         total = np.bincount(leader, self.nodes.bytes_accessed, len(leader))
         return np.maximum(total - saved, 0.0)
 
     @cached_property
-    def tensor(self) -> Int64[np.ndarray, "E"]:
-        """[E] number of the tensor that each edge carries."""
-        return _numbers(self.nodes.graph.senders, self.nodes.graph.edge_output)
-
-    @cached_property
-    def first(self) -> Bool[np.ndarray, "E"]:
-        """[E] the first edge of each tensor."""
-        return ~repeats(self.tensor)
+    def readings(self) -> TensorReadings:
+        """Which edges carry the same tensor."""
+        return TensorReadings(self.nodes.graph)
 
     def leaving(self, inside: Bool[np.ndarray, "E"]) -> Bool[np.ndarray, "E"]:
         """Return [E] edges of tensors that a node outside the producer's kernel reads; ``inside``
         [E]: both ends share a kernel."""
-        graph, tensor = self.nodes.graph, self.tensor
-        outside = np.bincount(tensor, ~inside, int(tensor.max(initial=-1)) + 1) > 0
+        graph, tensor = self.nodes.graph, self.readings.tensor
+        outside = np.bincount(tensor, ~inside, self.readings.num_tensors) > 0
         return outside[tensor] | graph.is_output[graph.senders]
-
-
-def _numbers(*columns: np.ndarray) -> Int64[np.ndarray, "E"]:
-    """Number the distinct rows of some columns of small integers."""
-    key = np.zeros(len(columns[0]), np.int64)
-    for column in columns:
-        key = key * (int(column.max(initial=0)) + 1) + column
-    return np.unique(key, return_inverse=True)[1].astype(np.int64)
-
-
-def repeats(*columns: np.ndarray) -> Bool[np.ndarray, "E"]:
-    """Return [E] rows of some columns of small integers that an earlier row equals."""
-    number = _numbers(*columns)
-    first = np.full(int(number.max(initial=-1)) + 1, len(number))
-    np.minimum.at(first, number, np.arange(len(number)))
-    return np.arange(len(number)) > first[number]
-
-
-def _heaviest(nodes: Kernels, leader: Int64[np.ndarray, "N"]) -> Int64[np.ndarray, "N"]:
-    """[N] the node with most FLOP in each leader's kernel."""
-    by_flops = np.argsort(nodes.flops, kind="stable")
-    found = np.arange(len(leader))
-    found[leader[by_flops]] = by_flops
-    return found

@@ -26,7 +26,7 @@ from scipy.sparse.csgraph import connected_components
 from go_rl.core import OpGraph, Problem
 from go_rl.core.graph.fusion import MAX_FUSED, fusible_kinds, heavy_nodes
 from go_rl.costs.models.analytical import Analytical, Efficiency, peak_rates, shipped_parameters
-from go_rl.costs.models.fused import FusedPrices, repeats
+from go_rl.costs.models.fused import FusedPrices
 from go_rl.costs.models.gpus.learned_gpus import LearnedGpus
 from go_rl.costs.models.profiled import Profiled
 
@@ -167,8 +167,8 @@ def _least_bytes(
 ) -> Float64[np.ndarray, "N"]:
     """[N] bytes that each node adds to those of its kernel, at least."""
     graph, count = prices.nodes.graph, prices.nodes.graph.num_nodes
-    again = repeats(prices.tensor, component[graph.receivers])
+    again = prices.readings.again(component[graph.receivers])
     unread = np.bincount(graph.receivers, prices.edge_bytes * (inner | again), count)
-    hidden = prices.first & ~prices.leaving(inner)
+    hidden = prices.readings.first & ~prices.leaving(inner)
     unwritten = np.bincount(graph.senders, prices.edge_bytes * hidden, count)
     return prices.nodes.bytes_accessed - unread - unwritten

@@ -25,6 +25,7 @@ from go_rl.costs.operators.tables.operator_rows import ONE_READ, SIZES
 from go_rl.costs.operators.type_rates import element_width
 from go_rl.graphs.cutting.kernel_set import cut_kernels
 from go_rl.graphs.cutting.opcode_names import opcode
+from go_rl.graphs.cutting.tensor_readings import TensorReadings
 
 KEPT = 16
 """Graphs whose operators stay in memory."""
@@ -122,10 +123,8 @@ class GpuKernels:
         return np.append(rows.least_bytes() * element_width(types), 0.0)[of_node]
 
     @cached_property
-    def _tensor(self) -> Int64[np.ndarray, "E"]:
-        """[E] number of the tensor that each edge carries."""
-        outputs = int(self.graph.edge_output.max(initial=0)) + 1
-        return self.graph.senders.astype(np.int64) * outputs + self.graph.edge_output
+    def _readings(self) -> TensorReadings:
+        return TensorReadings(self.graph)
 
     def work(self, leader: Int64[np.ndarray, "N"]) -> KernelWork:
         """Return the work of the kernels of a fusion; ``leader`` [N]: nodes with equal numbers
@@ -144,9 +143,8 @@ class GpuKernels:
     def _moved(self, leader: Int64[np.ndarray, "N"]) -> Float64[np.ndarray, "N"]:
         graph, count = self.graph, self.graph.num_nodes
         fed, reader, source = graph.is_fed, leader[graph.receivers], leader[graph.senders]
-        outside = np.flatnonzero((source != reader) | fed[graph.senders])
-        key = reader[outside] * (int(self._tensor.max(initial=0)) + 1) + self._tensor[outside]
-        read = outside[np.unique(key, return_index=True)[1]]
+        from_outside = (source != reader) | fed[graph.senders]
+        read = np.flatnonzero(from_outside & ~self._readings.again(reader))
         written = graph.is_output | (np.bincount(graph.senders, minlength=count) == 0)
         written[graph.senders[read]] = True
         own = np.where(fed, 0.0, graph.output_bytes * written + graph.weight_bytes_read)

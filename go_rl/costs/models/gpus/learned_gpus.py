@@ -28,6 +28,9 @@ LEFT_OUT = (
 )
 """Error where nothing but the data sheet is known (`experiments/results/left_out_gpus.md`)."""
 
+MOST_STREAMS = 500_000
+"""Sizes of streams on a GPU whose seconds stay in memory."""
+
 
 @dataclass(frozen=True, eq=False)
 class LearnedGpus:
@@ -97,8 +100,8 @@ class LearnedGpus:
         total = np.bincount(work.leader, products, len(products))
         total += work.beyond / (STREAMED_SHARE * sheet.memory_bandwidth)
         streams = which[work.streams[which]]
-        rows = streamed_rows(work.moved[streams], work.length[streams])
-        total[streams] = self.predictor.predict(_on(rows, sheet))
+        priced = _streams(self.predictor, sheet)
+        total[streams] = priced.seconds(work.moved[streams], work.length[streams])
         return total[which]
 
     def _unlike(self, asked: _Asked, work: KernelWork) -> Bool[np.ndarray, "N"]:
@@ -127,6 +130,34 @@ class _Products(NamedTuple):
     """[N] of each node's product; 0 without."""
     unlike: Bool[np.ndarray, "N"]
     """[N] products unlike what was measured."""
+
+
+class _Streams:
+    """Seconds of streams on a GPU, so that equal ones of many fusions are priced once."""
+
+    def __init__(self, predictor: OperatorPredictor, sheet: DataSheet) -> None:
+        self._predictor, self._sheet = predictor, sheet
+        self._known: dict[tuple[float, int], float] = {}
+
+    def seconds(
+        self, moved: Float64[np.ndarray, "S"], length: Int64[np.ndarray, "S"]
+    ) -> Float64[np.ndarray, "S"]:
+        """Return [S] seconds of streams of this many bytes in rows of this many elements."""
+        if len(self._known) > MOST_STREAMS:
+            self._known = {}
+        known = self._known
+        sizes = list(zip(moved.tolist(), length.tolist(), strict=True))
+        new = [i for i, size in enumerate(sizes) if size not in known]
+        if new:
+            rows = streamed_rows(moved[new], length[new])
+            priced = self._predictor.predict(_on(rows, self._sheet)).tolist()
+            known |= {sizes[i]: seconds for i, seconds in zip(new, priced, strict=True)}
+        return np.array([known[size] for size in sizes])
+
+
+@lru_cache(KEPT)
+def _streams(predictor: OperatorPredictor, sheet: DataSheet) -> _Streams:
+    return _Streams(predictor, sheet)
 
 
 @lru_cache(KEPT * 4)
