@@ -1,4 +1,4 @@
-"""Long runs, worked off one after the other on one core at low priority: `make long`.
+"""Long runs, worked off one after the other on one core: `make long`.
 
 ``long.toml`` lists them. What they write lies in ``runs/``, small enough to commit; what can be
 made again is in folders named ``cache``, which git does not see.

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from jaxtyping import Bool, Float64, Int64
+from jaxtyping import Float64, Int64
 
 from go_rl.core import Device, ProblemError
 from go_rl.costs.models.cost_model import CostModel, GraphCostModel, Kernels
@@ -90,24 +90,10 @@ class FusedPrices:
 
     def _bytes(self, leader: Int64[np.ndarray, "N"]) -> Float64[np.ndarray, "N"]:
         """[N] bytes that the kernel of each leader reads and writes."""
-        graph = self.nodes.graph
-        reader = leader[graph.receivers]
-        inside = leader[graph.senders] == reader
-        again = self.readings.again(reader)
-        saved = np.bincount(reader, self.edge_bytes * (inside | again), len(leader))
-        unwritten = self.edge_bytes * (self.readings.first & ~self.leaving(inside))
-        saved += np.bincount(leader[graph.senders], unwritten, len(leader))
         total = np.bincount(leader, self.nodes.bytes_accessed, len(leader))
-        return np.maximum(total - saved, 0.0)
+        return np.maximum(total - self.readings.saved(leader, self.edge_bytes), 0.0)
 
     @cached_property
     def readings(self) -> TensorReadings:
         """Which edges carry the same tensor."""
         return TensorReadings(self.nodes.graph)
-
-    def leaving(self, inside: Bool[np.ndarray, "E"]) -> Bool[np.ndarray, "E"]:
-        """Return [E] edges of tensors that a node outside the producer's kernel reads; ``inside``
-        [E]: both ends share a kernel."""
-        graph, tensor = self.nodes.graph, self.readings.tensor
-        outside = np.bincount(tensor, ~inside, self.readings.num_tensors) > 0
-        return outside[tensor] | graph.is_output[graph.senders]

@@ -25,7 +25,7 @@ from scipy.sparse.csgraph import connected_components
 
 from go_rl.core import OpGraph, Problem
 from go_rl.core.graph.fusion import MAX_FUSED, fusible_kinds, heavy_nodes
-from go_rl.costs.models.analytical import Analytical, Efficiency, peak_rates, shipped_parameters
+from go_rl.costs.models.analytical import DEFAULT, Analytical, peak_rates, shipped_parameters
 from go_rl.costs.models.fused import FusedPrices
 from go_rl.costs.models.gpus.learned_gpus import LearnedGpus
 from go_rl.costs.models.profiled import Profiled
@@ -134,7 +134,7 @@ def _parts(problem: Problem, inner: np.ndarray, component: np.ndarray) -> _Parts
     size = _least_bytes(prices, inner, component)
     able, rows = np.isfinite(prices.base), []
     for row, device in enumerate(prices.devices):
-        share = shares.get(device.kind, Efficiency())
+        share = shares.get(device.kind, DEFAULT)
         pace = peak_rates(prices.nodes, device) * share.of_kind()[prices.nodes.kind]
         compute = prices.nodes.flops / _best_pace(prices, pace, component)
         traffic = size / (device.memory_bandwidth * share.memory)
@@ -167,8 +167,10 @@ def _least_bytes(
 ) -> Float64[np.ndarray, "N"]:
     """[N] bytes that each node adds to those of its kernel, at least."""
     graph, count = prices.nodes.graph, prices.nodes.graph.num_nodes
-    again = prices.readings.again(component[graph.receivers])
+    readings = prices.readings
+    again = readings.again(component[graph.receivers])
     unread = np.bincount(graph.receivers, prices.edge_bytes * (inner | again), count)
-    hidden = prices.readings.first & ~prices.leaving(inner)
+    leaves = np.bincount(readings.tensor, ~inner, readings.num_tensors)[readings.tensor] > 0
+    hidden = readings.first & ~leaves & ~graph.is_output[graph.senders]
     unwritten = np.bincount(graph.senders, prices.edge_bytes * hidden, count)
     return prices.nodes.bytes_accessed - unread - unwritten

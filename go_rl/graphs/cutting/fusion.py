@@ -6,9 +6,10 @@ is legal: fusible kinds, at most one matrix product or convolution, size limits,
 path between the two through an outside kernel. A producer that others need as well stays in one
 kernel, which then also writes it out: nothing is computed twice.
 
-Kernels are kept in a topological order of the quotient graph, repaired at each merge within the
-stretch between the two (Pearce and Kelly 2007), so that a cycle is found by a search of that
-stretch alone. A search that meets more than `REACH` kernels gives up, and the two stay apart.
+Kernels are kept in a topological order of the quotient graph, so that a cycle is found by a search
+between the two alone (Pearce and Kelly 2007). At a merge what depends on the earlier one moves
+behind the later one; places are labels with gaps between them (Dietz and Sleator 1987), so that
+nothing else moves. A search that meets more than `REACH` kernels gives up, and the two stay apart.
 """
 
 from __future__ import annotations
@@ -29,6 +30,10 @@ NO_FUSION = 0
 REACH = 256
 """Largest number of kernels in a search for a cycle."""
 NOBODY = -1
+GAP = 1 << 36
+"""Distance of labels at first, and after they were given anew."""
+HIGHEST = 1 << 62
+"""Label beyond which all are given anew."""
 
 
 class FusionArrays(NamedTuple):
@@ -120,21 +125,24 @@ def _fuse(a, priority, visits, place):
 
     - ``group`` [N]: root of each node's kernel;
     - ``head``, ``tail``, ``after`` [N]: members of a root's kernel as a linked list;
-    - ``at``, ``who`` [N]: place of a root in a topological order of the kernels, and the reverse;
+    - ``at`` [N]: label of a root, rising in a topological order of the kernels; ``earlier``,
+      ``later`` [N + 1]: its neighbours in this order, a ring that begins and ends at N;
     - ``size``, ``heavy``, ``tensors``, ``lowest`` [N]: of a root's kernel the nodes, the products,
       the tensors at its boundary and the lowest node;
-    - ``seen``, ``met``, ``moved`` [N]: scratch of one search for a path, number ``search``.
+    - ``seen``, ``met`` [N]: scratch of one search for a path, number ``search``.
     """
     # Fields are read once: each reading counts a reference, atomically, in the innermost loops.
     succ_ptr, succ, kind, fusible = a.succ_ptr, a.succ, a.kind, a.fusible
     n = len(priority)
     group = np.arange(n)
-    at, who = np.arange(n), np.arange(n)
+    at, earlier, later = np.arange(n) * GAP, np.arange(-1, n), np.arange(1, n + 2)
+    earlier[0], later[n] = n, 0
     head, tail, after = np.arange(n), np.arange(n), np.full(n, NOBODY, np.int64)
     size, heavy = np.ones(n, np.int64), a.heavy.astype(np.int64)
     tensors, lowest = a.tensors.copy(), np.arange(n)
-    seen, met, moved = np.full(n, NOBODY, np.int64), np.empty(n, np.int64), np.empty(n, np.int64)
+    seen, met = np.full(n, NOBODY, np.int64), np.empty(n, np.int64)
     edges, kinds, kernels = (succ_ptr, succ), (kind, fusible), (group, head, after)
+    order = at, earlier, later
     search = 0
     # Edges in falling priority of their producers, until one is not to be fused.
     for i in range(n):
@@ -151,17 +159,15 @@ def _fuse(a, priority, visits, place):
                 continue
             if tensors[one] + tensors[two] - 1 > MAX_BOUNDARY:
                 continue
-            if not _kinds_agree(edges, kinds, kernels, one, two):
-                continue
-            # No cycle: refuse a merge with a path between the kernels through a third one.
+            # All edges between them join kinds that agree, and no path goes through a third one.
             first, last = one, two
             if at[first] > at[last]:
                 first, last = last, first
             search += 1
-            count = _descendants(edges, kernels, at, first, last, (seen, met, search))
+            count = _descendants(edges, kinds, kernels, at, first, last, (seen, met, search))
             if count < 0:
                 continue
-            _merge(at, who, first, last, seen, search, moved)
+            _move_behind(order, first, last, met[1:count])
             _join_members(kernels, tail, first, last)
             size[first] += size[last]
             heavy[first] += heavy[last]
@@ -188,33 +194,17 @@ def _join_members(kernels, tail, first, last):
 
 @njit(cache=True, nogil=True)
 @no_type_check
-def _kinds_agree(edges, kinds, kernels, one, two):
-    """Whether every edge between two kernels joins kinds that may share one."""
+def _descendants(edges, kinds, kernels, at, first, last, marks):
+    """Mark the kernels between ``first`` and ``last`` that depend on ``first``.
+
+    Returns their number, ``first`` included, or -1 when ``last`` depends on one of the others, an
+    edge between the two joins kinds that may not share a kernel, or too many were met.
+    """
     succ_ptr, succ = edges
     kind, fusible = kinds
     group, head, after = kernels
-    for g, other in ((one, two), (two, one)):
-        m = head[g]
-        while m != NOBODY:
-            for e in range(succ_ptr[m], succ_ptr[m + 1]):
-                v = succ[e]
-                if group[v] == other and not fusible[kind[m], kind[v]]:
-                    return False
-            m = after[m]
-    return True
-
-
-@njit(cache=True, nogil=True)
-@no_type_check
-def _descendants(edges, kernels, at, first, last, marks):
-    """Mark the kernels between ``first`` and ``last`` that depend on ``first``.
-
-    Returns their number, or -1 when ``last`` depends on one of them or too many were met.
-    """
-    succ_ptr, succ = edges
-    group, head, after = kernels
     seen, met, search = marks
-    count, done = 1, 0
+    count, done, end = 1, 0, at[last]
     met[0] = first
     seen[first] = search
     while done < count:
@@ -225,10 +215,9 @@ def _descendants(edges, kernels, at, first, last, marks):
             for e in range(succ_ptr[m], succ_ptr[m + 1]):
                 v = group[succ[e]]
                 if v == last:
-                    if g != first:
+                    if g != first or not fusible[kind[m], kind[succ[e]]]:
                         return -1
-                    continue
-                if seen[v] != search and at[v] < at[last]:
+                elif seen[v] != search and at[v] < end:
                     if count >= REACH:
                         return -1
                     seen[v] = search
@@ -240,24 +229,61 @@ def _descendants(edges, kernels, at, first, last, marks):
 
 @njit(cache=True, nogil=True)
 @no_type_check
-def _merge(at, who, first, last, seen, search, moved):
-    """Give the merged kernel a place after all between that do not depend on ``first``."""
-    low, high = at[first], at[last]
-    who[low] = who[high] = NOBODY
-    place, count = low, 0
-    for p in range(low, high + 1):
-        g = who[p]
-        if g == NOBODY:
-            continue
-        who[p] = NOBODY
-        if seen[g] == search:
-            moved[count] = g
-            count += 1
-        else:
-            who[place], at[g] = g, place
-            place += 1
-    who[place], at[first] = first, place
-    place += 1
-    for i in range(count):
-        who[place], at[moved[i]] = moved[i], place
-        place += 1
+def _move_behind(order, first, last, moved):
+    """Give the merged kernel, of root ``first``, the place of ``last``, and what depends on it,
+    ``moved``, the places behind."""
+    at, _, later = order
+    _sort(moved, at)
+    _take_out(order, first)
+    for g in moved:
+        _take_out(order, g)
+    # From here on ``first`` stands for ``last``.
+    at[first] = at[last]
+    _put_behind(order, first, last)
+    _take_out(order, last)
+    end = later[first]
+    step = GAP if end == len(at) else (at[end] - at[first]) // (len(moved) + 1)
+    place = first
+    for g in moved:
+        at[g] = at[place] + step
+        _put_behind(order, g, place)
+        place = g
+    if step == 0 or at[place] > HIGHEST:
+        _label_anew(order)
+
+
+@njit(cache=True, nogil=True)
+@no_type_check
+def _sort(roots, at):
+    """Sort a few kernels by their labels."""
+    for i in range(1, len(roots)):
+        g, j = roots[i], i
+        while j > 0 and at[roots[j - 1]] > at[g]:
+            roots[j] = roots[j - 1]
+            j -= 1
+        roots[j] = g
+
+
+@njit(cache=True, nogil=True)
+@no_type_check
+def _take_out(order, g):
+    _, earlier, later = order
+    earlier[later[g]], later[earlier[g]] = earlier[g], later[g]
+
+
+@njit(cache=True, nogil=True)
+@no_type_check
+def _put_behind(order, g, place):
+    _, earlier, later = order
+    earlier[g], later[g] = place, later[place]
+    earlier[later[g]], later[place] = g, g
+
+
+@njit(cache=True, nogil=True)
+@no_type_check
+def _label_anew(order):
+    at, _, later = order
+    g, label = later[len(at)], 0
+    while g != len(at):
+        at[g] = label
+        g, label = later[g], label + GAP
