@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections import deque
 from dataclasses import dataclass, replace
+from statistics import median
 
 import numpy as np
 from jaxtyping import Int64
@@ -85,7 +86,7 @@ class MakespanAnnealing:
             if energy < after < energy + TOO_LARGE / 2:
                 ascents.append(after - energy)
             # Temperatures count in median rises of late, for energies differ between graphs.
-            scale = float(np.median(ascents)) if ascents else 1.0
+            scale = median(ascents) if ascents else 1.0
             # Metropolis: accept with probability min(1, exp((E - E') / (T scale))).
             if rng.random() < np.exp(min(0.0, (energy - after) / (temperature * scale))):
                 state, energy = proposal, after
