@@ -13,10 +13,12 @@ import subprocess
 import sys
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import ClassVar, TypeVar
+from unittest import mock
 
 import tyro
 from matplotlib.figure import Figure
@@ -138,6 +140,13 @@ def say_loss(*progress: float) -> None:
     """Print the progress of training: numbers of the member and the update, and the loss."""
     *where, loss = progress
     print(*where, f"{loss:.4f}", flush=True)
+
+
+@contextmanager
+def processor_seconds() -> Iterator[None]:
+    """Within it, budgets in seconds are those of the processor, whatever else the machine does."""
+    with mock.patch.object(time, "perf_counter", time.process_time):
+        yield
 
 
 def timed(run: Callable[[], R], clock: Callable[[], float] = time.perf_counter) -> tuple[R, float]:

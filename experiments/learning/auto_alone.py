@@ -9,18 +9,16 @@ no budget. With ``--weights`` ``auto`` also runs with other weights of the objec
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fnmatch import fnmatch
 from functools import cached_property
 from itertools import product
 from pathlib import Path
-from unittest import mock
 
 import numpy as np
 
-from experiments.experiment import Experiment
+from experiments.experiment import Experiment, processor_seconds
 from experiments.learning.dispatch_curves import last_priced
 from experiments.page_text import markdown_table
 from experiments.rows import grouped
@@ -110,7 +108,7 @@ class AutoAlone(Experiment):
     def _row(self, problem: str, method: str, seconds: float, seed: int) -> Row:
         budget = Budget(seconds=seconds / (1 if method.startswith(AUTO_METHOD) else SHARE))
         word, agent = method.partition(",")[0], self._agents.get(method)
-        with mock.patch.object(time, "perf_counter", time.process_time):
+        with processor_seconds():
             found = run(last_priced(zoo_problem(problem)), word, budget, seed, agent=agent)
         return Row(problem, method, seconds, seed, found.best.value)
 

@@ -23,7 +23,7 @@ from typing import Annotated, Literal
 import numpy as np
 import tyro
 
-from experiments.experiment import Experiment
+from experiments.experiment import Experiment, processor_seconds
 from experiments.page_text import Column
 from experiments.rows import grouped, in_turn, rows_table
 from experiments.statistics import geometric_mean
@@ -74,7 +74,7 @@ class BestKnown(Experiment):
     """One side of the split."""
     objective: Literal["ring", "makespan"] | None = None
     seconds: float = 60.0
-    """Budget of ``auto`` on each problem."""
+    """Budget of ``auto`` on each problem, of the processor."""
     minutes: float = float("inf")
     """Time after which no search begins."""
     seed: int = 0
@@ -104,8 +104,9 @@ class BestKnown(Experiment):
         start = self._known(named)
         before = inf if start is None else start.evaluation.seconds
         extra = () if start is None else (KnownPlan(start),)
-        found = run(priced_problem(named), budget=Budget(seconds=self.seconds), seed=self.seed,
-                    extra=extra).best  # fmt: skip
+        with processor_seconds():
+            found = run(priced_problem(named), budget=Budget(seconds=self.seconds), seed=self.seed,
+                        extra=extra).best  # fmt: skip
         visited = partial(VisitRow, named.name, self.seed, named.objective, self.seconds)
         if not found.evaluation.status.ok:
             return visited(1e3 * before, inf, inf, "none")
