@@ -80,6 +80,16 @@ def test_priority_decides_who_gets_a_shared_consumer_and_ties_go_to_the_later_no
     assert leaders("mmee", edges, [1, 1, 1, 0]) == [0, 1, 1, 1]
 
 
+def test_places_between_two_kernels_do_not_run_out():
+    """Every producer's other reader moves to a place right behind the common kernel; after 45 of
+    them, a reader that needs one of these is still told from one that does not."""
+    p, kernel, needs, free = 45, 90, 91, 92
+    edges = [edge for n in range(p) for edge in ((n, p + n), (n, kernel))]
+    edges += [(kernel, needs), (p, needs), (kernel, free)]
+    found = leaders("e" * p + "o" * p + "eee", edges, [2] * 2 * p + [1] * 3)
+    assert found == [0] * p + list(range(p, 2 * p)) + [0, needs, 0]
+
+
 def test_a_kernel_has_at_most_64_nodes():
     row = [(n, n + 1) for n in range(69)]
     assert MAX_FUSED == 64
