@@ -100,8 +100,9 @@ def rebuild_board(board: str | Path = BOARD) -> dict[str, BestEntry]:
     """Compute the list of a leaderboard anew from its plans, and write it.
 
     Raises:
-        PlanError, ZooError: a plan is illegal or for another problem than its file is named after,
-            or the folder holds none; the list stays as it was.
+        PlanError: plans are illegal or for other problems than their files are named after; the
+            message is about each, and the list stays as it was.
+        ZooError: the folder holds no plan.
     """
     from go_rl.compare.submitted_plans import rebuild
 

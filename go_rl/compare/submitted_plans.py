@@ -99,7 +99,10 @@ def recomputed(plan: Plan, named: ZooProblem, where: str) -> BestEntry:
         PlanError: the checker rejects the plan, or the simulator's value is another one.
     """
     problem = priced_problem(named)
-    verdict = check_plan(plan, problem)
+    try:
+        verdict = check_plan(plan, problem)
+    except PlanError as error:
+        raise PlanError(f"{where}: {error}") from error
     if not verdict.ok:
         raise PlanError(f"{where}: the plan is rejected for {named.name}: {verdict.sentence}")
     seconds, bound = _simulated(problem, plan.decisions)
@@ -139,27 +142,36 @@ def decision_arrays(plan: Plan) -> dict[str, np.ndarray]:
 
 
 def rebuild(board: Path) -> dict[str, BestEntry]:
-    """Write the list of a board anew from its plans, all of them or, where one is refused, none.
+    """Write the list of a board anew from its plans, all of them or, where any is refused, none.
 
     Raises:
-        PlanError, ZooError: a plan is illegal, or its file has not the name of its problem.
+        PlanError: plans are illegal, or their files have not the names of their problems; the
+            message is about each.
         ZooError: the folder holds no plan.
     """
     with locked(board):
-        found = dict(_from_plans(board))
+        found, refused = _from_plans(board)
+        if refused:
+            raise PlanError("; ".join(refused))
+        if not found:
+            raise ZooError(f"{board}: holds no plan (NAME{ENDING}); go-rl zoo best submit adds one")
         write_board(board, found)
     return found
 
 
 def differences(board: Path) -> list[str]:
-    """Return what is wrong in the list of a board, a sentence a problem; nothing: it is as its
-    plans make it.
+    """Return what is wrong in the list of a board and with its plans, a sentence a problem;
+    nothing: the list is as its plans make it.
 
     Raises:
-        PlanError, ZooError: see `rebuild` and `read_board`.
+        ZooError: see `read_board`.
     """
-    listed, found = read_board(board), dict(_from_plans(board))
-    wrong = [f"{name}: no plan stands beside the list" for name in listed if name not in found]
+    listed, (found, wrong) = read_board(board), _from_plans(board)
+    wrong += [
+        f"{name}: no plan stands beside the list"
+        for name in listed
+        if not (board / f"{name}{ENDING}").exists()
+    ]
     wrong += [f"{name}: the plan is not in the list" for name in found if name not in listed]
     both = [name for name in found if name in listed]
     return wrong + [said for name in both for said in _difference(listed[name], found[name])]
@@ -205,10 +217,16 @@ def frozen_plan(named: ZooProblem) -> Plan:
     )  # fmt: skip
 
 
-def _from_plans(board: Path) -> Iterator[tuple[str, BestEntry]]:
-    paths = sorted(board.glob(f"*{ENDING}"))
-    if not paths:
-        raise ZooError(f"{board}: holds no plan (NAME{ENDING}); go-rl zoo best submit adds one")
-    for path in paths:
+def _from_plans(board: Path) -> tuple[dict[str, BestEntry], list[str]]:
+    """Entries of the plans of a board by name of problem, and a sentence for each refused plan."""
+    found: dict[str, BestEntry] = {}
+    refused: list[str] = []
+    for path in sorted(board.glob(f"*{ENDING}")):
         name = path.name.removesuffix(ENDING)
-        yield name, recomputed(Plan.load(path), zoo_problem(name), str(path))
+        try:
+            found[name] = recomputed(Plan.load(path), zoo_problem(name), str(path))
+        except PlanError as error:
+            refused.append(str(error))
+        except ZooError as error:  # about the name alone
+            refused.append(f"{path}: {error}")
+    return found, refused

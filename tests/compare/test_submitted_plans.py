@@ -8,7 +8,12 @@ import pytest
 
 from go_rl.api.zoo import named_problems, rebuild_board, submit_plan
 from go_rl.compare import submitted_plans
-from go_rl.compare.submitted_plans import frozen_differences, frozen_plan, named_problem
+from go_rl.compare.submitted_plans import (
+    differences,
+    frozen_differences,
+    frozen_plan,
+    named_problem,
+)
 from go_rl.core import Budget, Plan, PlanError, ZooError, load_hardware
 from go_rl.costs.models.zoo_problem import priced_problem
 from go_rl.graphs.zoo import leaderboard
@@ -148,3 +153,22 @@ def test_boards_that_cannot_be_read(tmp_path, board, forgotten):
     (board / "leaderboard.json").write_text('{"format": "old", "plans": []}')
     with pytest.raises(ZooError, match="format 'old'"):
         submit_plan(saved(best_plan(RING), tmp_path), board)
+
+
+def test_every_plan_that_is_refused_is_told(tmp_path, board, forgotten):
+    submit_plan(saved(best_plan(RING), tmp_path), board)
+    misplaced().save(board / f"{RING}.plan.json")
+    (board / f"{PLACED}.plan.json").write_text("no plan")
+    best_plan(RING).save(board / "other.plan.json")
+    told = differences(board)
+    for name, said in ((RING, "is rejected for"), (PLACED, "JSON"), ("other", "no problem is")):
+        assert [s for s in told if s.startswith(f"{board / name}.plan.json: ") and said in s]
+    assert len(told) == 3
+    list_of_before = (board / "leaderboard.json").read_text()
+    with pytest.raises(PlanError) as refused:
+        rebuild_board(board)
+    assert all(said in str(refused.value) for said in told)
+    assert (board / "leaderboard.json").read_text() == list_of_before
+    for path in board.glob("*.plan.json"):
+        path.unlink()
+    assert differences(board) == [f"{RING}: no plan stands beside the list"]
