@@ -102,7 +102,7 @@ def rebuild_board(board: str | Path = BOARD) -> dict[str, BestEntry]:
     Raises:
         PlanError: plans are illegal or for other problems than their files are named after; the
             message is about each, and the list stays as it was.
-        ZooError: the folder holds no plan.
+        ZooError: there is no such folder, or it holds no plan.
     """
     from go_rl.compare.submitted_plans import rebuild
 

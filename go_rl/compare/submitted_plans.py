@@ -22,7 +22,15 @@ from go_rl.graphs.zoo.best_known import (
     decisions_digest,
 )
 from go_rl.graphs.zoo.index import zoo_entry
-from go_rl.graphs.zoo.leaderboard import ENDING, LIST, Submission, best_of, read_board, write_board
+from go_rl.graphs.zoo.leaderboard import (
+    ENDING,
+    LIST,
+    Submission,
+    best_of,
+    check_board,
+    read_board,
+    write_board,
+)
 from go_rl.graphs.zoo.problems import ZooProblem, zoo_problem, zoo_problems
 from go_rl.objectives.kits import kit_of
 from go_rl.verify.check_plan import VALUE_TOLERANCE, check_belongs, check_plan
@@ -147,14 +155,13 @@ def rebuild(board: Path) -> dict[str, BestEntry]:
     Raises:
         PlanError: plans are illegal, or their files have not the names of their problems; the
             message is about each.
-        ZooError: the folder holds no plan.
+        ZooError: see `go_rl.graphs.zoo.leaderboard.check_board`.
     """
+    check_board(board)
     with locked(board):
         found, refused = _from_plans(board)
         if refused:
             raise PlanError("; ".join(refused))
-        if not found:
-            raise ZooError(f"{board}: holds no plan (NAME{ENDING}); go-rl zoo best submit adds one")
         write_board(board, found)
     return found
 

@@ -173,7 +173,7 @@ REFUSED = [
     ("zoo show resnet-18", "did you mean 'resnet18'?"),
     ("zoo list --split tset", "train"),
     ("zoo best sumbit p", "one argument too many: 'sumbit'"),
-    ("zoo best --rebuild", "holds no plan"),
+    ("zoo best --rebuild", "out/best: no such folder"),
     ("zoo best submit absent.json", "absent.json: cannot be read"),
     ("view empty", "empty: holds no plan.json; go-rl optimize MODEL --out empty writes one"),
     ("graph chain.json --save pipe.json", "pipe.json: cannot be written (it is a pipe, not a re"),

@@ -142,17 +142,30 @@ def test_the_named_problem_must_be_that_of_the_plan(tmp_path, board):
 
 
 def test_boards_that_cannot_be_read(tmp_path, board, forgotten):
-    with pytest.raises(ZooError, match="holds no plan"):
-        rebuild_board(board)
-    with pytest.raises(ZooError, match=r"not a readable leaderboard.*--rebuild"):
-        list(named_problems(board=board))
     board.mkdir()
     best_plan(RING).save(board / f"{ALL}.plan.json")
+    with pytest.raises(ZooError, match=r"leaderboard \(it is missing\).*--rebuild makes it"):
+        list(named_problems(board=board))
     with pytest.raises(PlanError, match="for another graph"):
         rebuild_board(board)
     (board / "leaderboard.json").write_text('{"format": "old", "plans": []}')
     with pytest.raises(ZooError, match="format 'old'"):
         submit_plan(saved(best_plan(RING), tmp_path), board)
+
+
+def test_boards_that_are_none(tmp_path):
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "file").touch()
+    for name, said in (
+        ("nosuch", "nosuch: no such folder"), ("empty", "empty: holds no plan"),
+        ("file", "file: is a file; a leaderboard is a folder"),
+    ):  # fmt: skip
+        for used in (rebuild_board, lambda board: list(named_problems(board=board))):
+            with pytest.raises(ZooError, match=said):
+                used(tmp_path / name)
+    (tmp_path / "empty" / "leaderboard.json").touch()
+    with pytest.raises(ZooError, match=r"it is empty.*no plan lies beside it: delete it"):
+        list(named_problems(board=tmp_path / "empty"))
 
 
 def test_every_plan_that_is_refused_is_told(tmp_path, board, forgotten):

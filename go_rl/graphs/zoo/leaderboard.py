@@ -45,15 +45,35 @@ def read_board(board: Path) -> dict[str, BestEntry]:
     """
     path = board / LIST
     try:
+        if not path.exists():
+            check_board(board)
         document = read_json(path)
         if document["format"] != BOARD_FORMAT:
             raise ValueError(f"format {document['format']!r}, not {BOARD_FORMAT!r}")
         return {plan["name"]: BestEntry(**plan) for plan in document["plans"]}
     except (OSError, ValueError, KeyError, TypeError) as error:
+        advice = f"go-rl zoo best --board {board} --rebuild makes it from the plans beside it"
+        reason = "it is missing" if isinstance(error, FileNotFoundError) else error
         raise ZooError(
-            f"{path}: not a readable leaderboard ({error}); go-rl zoo best --board {board} "
-            "--rebuild makes it from the plans beside it"
+            f"{path}: not a readable leaderboard ({reason}); "
+            f"{advice if _holds_plans(board) else 'no plan lies beside it: delete it'}"
         ) from error
+
+
+def check_board(board: Path) -> None:
+    """Raise a `ZooError` for a board that is no folder, or holds no plan."""
+    if board.exists() and not board.is_dir():
+        raise ZooError(f"{board}: is a file; a leaderboard is a folder")
+    if not _holds_plans(board):
+        raise ZooError(
+            f"{board}: {'holds no plan' if board.exists() else 'no such folder'}; a leaderboard is "
+            f"a folder of plans (NAME{ENDING}), which go-rl zoo best submit PLAN --board {board} "
+            "begins"
+        )
+
+
+def _holds_plans(board: Path) -> bool:
+    return any(board.glob(f"*{ENDING}"))
 
 
 def best_of(
