@@ -96,6 +96,16 @@ def test_an_odd_file_is_refused_before_anything_is_written(refused, tmp_path, be
     assert not (tmp_path / "new").exists()
 
 
+@pytest.mark.parametrize("join", [" ", "="])
+def test_flags_change_the_fields_of_a_file(command, tmp_path, begun, join):
+    (tmp_path / "some.json").write_text('{"updates": 3, "seed": 5, "policy": {"hidden": 32}}')
+    words = f"--config{join}some.json --hardware ring4 --seed 0 --policy.heads 2"
+    assert command("train", "policy", "new", *words.split()).code == 0
+    (config,) = begun
+    assert (config.updates, config.hardware, config.seed) == (3, ("ring4",), 0)
+    assert (config.policy.hidden, config.policy.heads) == (32, 2)
+
+
 def test_a_stopped_run_says_what_it_kept(command, run, monkeypatch):
     def pretrain(*given, **options):
         raise Terminated

@@ -166,7 +166,7 @@ def test_the_list_names_each_run_once_and_commands_that_exist():
             assert f"experiments/learning/runs/{run.name}" in run.command
             if words[:2] == ["train", "policy"]:
                 assert isinstance(options, TrainOptions)
-                assert options.chosen.name
+                assert options.training.name
                 assert options.out == f"experiments/learning/runs/{run.name}"
 
 

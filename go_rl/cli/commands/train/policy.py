@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, make_dataclass
+from itertools import chain, pairwise
 from pathlib import Path
 from typing import Annotated, ClassVar, Literal
 
@@ -41,7 +42,7 @@ class TrainOptions:
     out: Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="DIR")]
     """Folder of the run: checkpoints, log.jsonl, tensorboard, weights.npz."""
     config: Annotated[str | None, tyro.conf.arg(metavar="FILE.json")] = None
-    """Read the whole configuration from a file instead (docs/policy.md); DIR/config.json is one."""
+    """File of a configuration, such as config.json of another run; flags change its fields."""
     workers: Literal["local", "ray"] = "local"
     """Where samples are solved and evaluated: this process, or Ray workers (pip install
     'go_rl[ray]')."""
@@ -51,46 +52,60 @@ class TrainOptions:
     """Policy that is trained; the flags below are those of its configuration."""
     training: RunConfig
 
-    @property
-    def chosen(self) -> RunConfig:
-        """The configuration of the run, from its file where one is named, else by the flags."""
-        if self.config is None:
-            return self.training
-        document = read_own_json(self.config, TRAINING, TrainingError)
-        try:
-            return from_json(type(self.training), document, self.config, TrainingError)
-        except GoRLError as error:
-            said = str(error).removeprefix(f"{self.config}: ")
-            raise TrainingError(f"{self.config}: {said}") from error
 
-
-def _options(network: str, training: Callable[[], RunConfig]) -> type[TrainOptions]:
-    """Return the options that train this policy by this configuration."""
-    own = Annotated[training, tyro.conf.arg(name="")]
+def _options(
+    network: str, kind: type[RunConfig], default: Callable[[], RunConfig]
+) -> type[TrainOptions]:
+    """Return the options that train this policy; flags change the default configuration."""
+    own = Annotated[kind, tyro.conf.arg(name="")]
     return make_dataclass(
         f"Train{network.title()}",
         [("network", Network, field(default=network)),
-         ("training", own, field(default_factory=training))],
+         ("training", own, field(default_factory=default))],
         bases=(TrainOptions,), namespace={"__doc__": TrainOptions.__doc__}, frozen=True,
         kw_only=True,
     )  # fmt: skip
 
 
-OPTIONS = {
-    network: _options(network, training)
-    for network, training in (
-        ("ring", RingTrainConfig), ("orders", OrdersTrainConfig), ("nodes", NodesTrainConfig),
-        ("dispatch", DispatchTrainConfig),
-    )
-}  # fmt: skip
+TRAININGS = {
+    "ring": RingTrainConfig,
+    "orders": OrdersTrainConfig,
+    "nodes": NodesTrainConfig,
+    "dispatch": DispatchTrainConfig,
+}
+"""Configurations by the name of the policy."""
+OPTIONS = {network: _options(network, kind, kind) for network, kind in TRAININGS.items()}
 """Options by the name of the policy."""
 
 
 def options_of(argv: Sequence[str]) -> type[TrainOptions]:
-    """Return the options for the policy that the arguments name."""
-    words = " ".join(argv).replace("=", " ").split()
-    named = words[words.index("--network") + 1 :] if "--network" in words else []
-    return OPTIONS.get(named[0] if named else "", OPTIONS["ring"])
+    """Return the options for the policy that the arguments name; their defaults are the fields of
+    the file behind ``--config``.
+
+    Raises:
+        TrainingError: the file cannot be read, or is no configuration of the policy.
+    """
+    network, path = _named(argv, "--network") or "ring", _named(argv, "--config")
+    if network not in OPTIONS or not path:
+        return OPTIONS.get(network, OPTIONS["ring"])
+    read = _read(path, TRAININGS[network])
+    return _options(network, TRAININGS[network], lambda: read)
+
+
+def _named(argv: Sequence[str], flag: str) -> str | None:
+    """The word behind a flag, the last time that it is there."""
+    words = [each.split("=", 1) if each.startswith("--") else [each] for each in argv]
+    found = [after for word, after in pairwise(chain.from_iterable(words)) if word == flag]
+    return found[-1] if found else None
+
+
+def _read(path: str, kind: type[RunConfig]) -> RunConfig:
+    document = read_own_json(path, TRAINING, TrainingError)
+    try:
+        return from_json(kind, document, path, TrainingError)
+    except GoRLError as error:
+        said = str(error).removeprefix(f"{path}: ")
+        raise TrainingError(f"{path}: {said}") from error
 
 
 def run(config: TrainOptions) -> int:
@@ -103,7 +118,7 @@ def run(config: TrainOptions) -> int:
 
 
 def _train(config: TrainOptions) -> int:
-    folder, training = Path(config.out), config.chosen
+    folder, training = Path(config.out), config.training
     if not config.processes.index:  # the others write nothing
         check_folder(folder, "DIR")
     from go_rl.api.training.pretrain import effort_sentence, pretrain
