@@ -171,6 +171,8 @@ REFUSED = [
     (f"{TUNE} --scheduler oracle", "cannot schedule what is measured live"),
     (f"{TUNE} --target x86-64v3", "unknown target 'x86-64v3'; did you mean 'x86-64-v"),
     ("zoo show resnet-18", "did you mean 'resnet18'?"),
+    ("zoo show generated-2-17", "go-rl graph zoo:generated-2-17 shows it"),
+    ("zoo show zoo:generated-1-17", "generated ones are generated-2-0 and so on"),
     ("zoo list --split tset", "train"),
     ("zoo best sumbit p", "one argument too many: 'sumbit'"),
     ("zoo best --rebuild", "out/best: no such folder"),

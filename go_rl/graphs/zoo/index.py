@@ -139,13 +139,19 @@ def zoo_entry(name: str) -> ZooEntry:
 
 
 def unknown_graph(name: str, names: Iterable[str]) -> ZooError:
-    """Return the error about a name that is none of these, nor that of a generated graph."""
-    if name.startswith("generated-"):
+    """Return the error about a name that is none of these."""
+    bare = name.removeprefix("zoo:")
+    if generated_seed(bare) is not None:
+        return ZooError(
+            f"{name!r} is a generated graph, {ZOO_VERSION} holds frozen ones; go-rl graph "
+            f"zoo:{bare} shows it"
+        )
+    if bare.startswith("generated-"):
         return ZooError(
             f"{ZOO_VERSION} has no graph {name!r}; generated ones are {generated_name(0)} and so "
             "on, with the number of this version's grammar and then the seed"
         )
-    near = nearest(name.removeprefix("zoo:"), names)
+    near = nearest(bare, names)
     return ZooError(f"{ZOO_VERSION} has no graph {name!r}{near} See go-rl zoo list")
 
 
