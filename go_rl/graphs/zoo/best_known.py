@@ -17,8 +17,9 @@ from pathlib import Path
 import numpy as np
 from jaxtyping import Int16, Int32
 
-from go_rl.core.errors import ZooError, nearest
+from go_rl.core.errors import ZooError
 from go_rl.core.files.whole_file import whole_file, write_text
+from go_rl.graphs.zoo.problems import zoo_problem
 from go_rl.runtime.array_file import UNREADABLE, read_arrays
 
 BEST_VERSION = "zoo-best-2"
@@ -84,11 +85,12 @@ def best_known(name: str, folder: Path = FOLDER) -> BestKnown:
     """Return the best-known plan of a problem.
 
     Raises:
-        ZooError: none is known, or the file was changed after it was frozen.
+        ZooError: no problem of that name, none is known, or the file was changed after it was
+            frozen.
     """
     entries = _read_index(folder)
     if name not in entries:
-        raise ZooError(f"{BEST_VERSION} has no plan for {name!r}{nearest(name, entries)}")
+        raise ZooError(f"{BEST_VERSION} has no plan of problem {zoo_problem(name).name!r}")
     entry, path = entries[name], _plans_path(folder)
     try:
         arrays = _read_plans(path)

@@ -127,6 +127,13 @@ def test_a_changed_index_or_plan_is_refused(folder):
         best_known("a", folder)
 
 
+def test_a_problem_without_a_plan_is_not_taken_for_a_misspelt_one(folder):
+    with pytest.raises(ZooError, match=r"^zoo-best-2 has no plan of problem 'unet-deep\.ring36"):
+        best_known("unet-deep.ring36.strict", folder)
+    with pytest.raises(ZooError, match=r"no problem is called 'unet\.ring36.*did you mean 'unet-"):
+        best_known("unet.ring36.strict", folder)
+
+
 def test_frozen_plans_are_for_the_graphs_of_the_zoo():
     for name, entry in best_entries().items():
         problem = zoo_problem(name)
