@@ -77,6 +77,14 @@ def first_line(error: BaseException) -> str:
     return (str(error).strip() or type(error).__name__).splitlines()[0]
 
 
+def reason(error: BaseException) -> str:
+    """Return why something cannot be read, in words: an `OSError`'s of the system, the name that a
+    `KeyError` misses, else `first_line`."""
+    if isinstance(error, OSError) and error.strerror:
+        return error.strerror
+    return f"it has no {error}" if isinstance(error, KeyError) else first_line(error)
+
+
 def sentence_of(error: BaseException) -> str:
     """Return the error's type and the begin of its first non-empty line."""
     begin = [line[:LONGEST_SENTENCE] for line in _lines(error)[:1]]

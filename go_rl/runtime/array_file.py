@@ -26,6 +26,7 @@ from go_rl.core.errors import CheckpointError
 from go_rl.core.files.paths import check_readable
 from go_rl.core.files.strict_json import parse_json
 from go_rl.core.files.whole_file import whole_file, writing
+from go_rl.core.printable import reason
 
 FREE_BYTES = 256 << 20
 """Bytes to which an archive may always unpack."""
@@ -54,7 +55,7 @@ def read_arrays(path: Path) -> dict[str, np.ndarray]:
         Others of `UNREADABLE`: the file is absent or damaged.
     """
     if path.exists() and not path.is_file():
-        raise ValueError("a folder, a device or a pipe is no file")
+        raise ValueError("it is a folder, a device or a pipe, not a file")
     with path.open("rb") as file, zipfile.ZipFile(file) as archive:
         _check_size(archive, path.stat().st_size)
         return {
@@ -148,13 +149,15 @@ def read_parameters(path: Path) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
     """
     try:
         arrays = read_arrays(path)
+        if MANIFEST not in arrays:
+            raise ValueError("it has no manifest, which all that go_rl saves has")
         manifest = parse_json(arrays.pop(MANIFEST).tobytes())
     except FileNotFoundError as error:
         raise CheckpointError(f"{path}: no such file") from error
     except UNREADABLE as error:
         cut = isinstance(error, (EOFError, zipfile.BadZipFile, zlib.error))
         raise CheckpointError(
-            f"{path}: cannot be read as weights ({type(error).__name__}: {error})"
+            f"{path}: cannot be read as weights ({reason(error)})"
             f"{'; it may be truncated, or another kind of file' if cut else ''}"
         ) from error
     if not isinstance(manifest, dict):

@@ -17,6 +17,7 @@ import numpy as np
 
 from go_rl.core.errors import CheckpointError, GoRLError, PolicyError, TrainingError
 from go_rl.core.files.shipped import shipped_or_given
+from go_rl.core.printable import reason
 from go_rl.runtime.array_file import (
     check_digest,
     check_parameters,
@@ -112,8 +113,7 @@ class SavedKind:
             raise self.error(str(error)) from error
         except UNFIT as error:
             raise self.error(
-                f"{path}: is damaged, or its manifest does not fit this version "
-                f"({type(error).__name__}: {error})"
+                f"{path}: is damaged, or its manifest does not fit this version ({reason(error)})"
             ) from error
 
     def _read(self, path: Path) -> SavedFile:

@@ -1,6 +1,8 @@
 """Weights of policies, and those that are published."""
 
+import errno
 import json
+import os
 
 import jax
 import numpy as np
@@ -71,14 +73,24 @@ BIAS = "params/encoder/embed/bias"
          "cannot be read as weights.*may be truncated"),
         (lambda path: path.write_bytes(b""), "cannot be read as weights"),
         (lambda path: path.write_text("hello"), "cannot be read as weights"),
-        (lambda path: np.savez(path, a=np.zeros(2)), "cannot be read as weights"),
+        (lambda path: np.savez(path, a=np.zeros(2)), r"weights \(it has no manifest"),
         (lambda path: (path.unlink(), path.mkdir()),
-         r"weights \(ValueError: a folder, .* no file\)$"),
+         r"weights \(it is a folder, a device or a pipe, not a file\)$"),
     ],
 )  # fmt: skip
 def test_a_damaged_file_is_named_with_what_is_wrong(copy, damage, message):
     damage(copy)
-    with pytest.raises(CheckpointError, match=f"copy.npz: .*{message}"):
+    with pytest.raises(CheckpointError, match=f"copy.npz: .*{message}") as refused:
+        load_weights(copy)
+    assert "Error" not in str(refused.value)
+
+
+def test_a_file_without_permission_says_so_in_words(copy, monkeypatch):
+    def refused(*_):
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(copy))
+
+    monkeypatch.setattr("go_rl.runtime.array_file.read_arrays", refused)
+    with pytest.raises(CheckpointError, match=r"copy\.npz: .* weights \(Permission denied\)$"):
         load_weights(copy)
 
 
@@ -97,7 +109,7 @@ def test_a_damaged_file_is_named_with_what_is_wrong(copy, damage, message):
          "its manifest does not fit this version.*depth"),
         (lambda m, a: m["config"].update(heads=0),
          "its manifest does not fit this version.*heads must be a whole number"),
-        (lambda m, a: m.pop("card"), "its manifest does not fit this version.*card"),
+        (lambda m, a: m.pop("card"), r"does not fit this version \(it has no 'card'\)"),
         (lambda m, a: a[BIAS].fill(np.nan), "not finite"),
         (lambda m, a: m.update(policy="cuts"),
          "policy 'cuts' must be one of ring, orders, nodes, disp"),

@@ -15,6 +15,7 @@ from jaxtyping import Float32, Float64
 from go_rl.core import CheckpointError
 from go_rl.core.files.whole_file import write_text, writing
 from go_rl.core.installed import optional_library
+from go_rl.core.printable import reason
 from go_rl.costs.kernels.features import KernelFeatures
 from go_rl.costs.learning.predictor import Predictor
 
@@ -122,7 +123,9 @@ class BoostedTrees(Predictor[SummedKernels, Float32[np.ndarray, "K S"]]):
         try:
             return cls.from_text(Path(source).read_text())
         except (OSError, ValueError) as error:
-            raise CheckpointError(f"{source}: is no file of {cls.what} ({error})") from error
+            raise CheckpointError(
+                f"{source}: is no file of {cls.what} ({reason(error)})"
+            ) from error
 
 
 def _grown(examples: SummedKernels, config: BoostedConfig, start: Any) -> Any:

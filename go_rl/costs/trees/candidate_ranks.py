@@ -18,6 +18,7 @@ from go_rl.core import CheckpointError, TrainingError
 from go_rl.core.files.strict_json import read_json
 from go_rl.core.files.whole_file import write_text, writing
 from go_rl.core.installed import optional_library
+from go_rl.core.printable import reason
 from go_rl.core.ranges import COUNT, PART, Range, check_ranges
 from go_rl.costs.learning.predictor import Predictor
 
@@ -175,5 +176,5 @@ def load_booster(source: str | Path, kind: str, what: str) -> Any:
         booster = xgboost.Booster({"nthread": 1})
         booster.load_model(bytearray(json.dumps(document["model"]).encode()))
     except (OSError, KeyError, ValueError, xgboost.core.XGBoostError) as error:
-        raise CheckpointError(f"{source}: is no file of {what} ({error})") from error
+        raise CheckpointError(f"{source}: is no file of {what} ({reason(error)})") from error
     return booster

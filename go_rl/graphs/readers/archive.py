@@ -11,6 +11,7 @@ import numpy as np
 from go_rl.core import GraphError, OpGraph, ReadError, check_graph
 from go_rl.core.files.strict_json import parse_json, shown
 from go_rl.core.files.whole_file import whole_file
+from go_rl.core.printable import reason
 from go_rl.runtime.array_file import UNREADABLE, read_arrays
 
 KIND, FORMAT = "go_rl-graph-", "go_rl-graph-2"
@@ -75,7 +76,7 @@ def load_graph(path: str | Path) -> OpGraph:
     try:
         content = read_arrays(path)
     except UNREADABLE as error:
-        raise ReadError(f"{path}: not a readable go_rl file ({error})") from error
+        raise ReadError(f"{path}: not a readable go_rl file ({reason(error)})") from error
     manifest = _manifest(content, path)
     try:
         _check_manifest(manifest)

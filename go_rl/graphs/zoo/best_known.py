@@ -19,6 +19,7 @@ from jaxtyping import Int16, Int32
 
 from go_rl.core.errors import ZooError
 from go_rl.core.files.whole_file import whole_file, write_text
+from go_rl.core.printable import reason
 from go_rl.graphs.zoo.problems import zoo_problem
 from go_rl.runtime.array_file import UNREADABLE, read_arrays
 
@@ -95,7 +96,7 @@ def best_known(name: str, folder: Path = FOLDER) -> BestKnown:
     try:
         arrays = _read_plans(path)
     except UNREADABLE as error:
-        raise ZooError(f"{path}: cannot be read ({error}); reinstall go_rl") from error
+        raise ZooError(f"{path}: cannot be read ({reason(error)}); reinstall go_rl") from error
     found = {word: arrays.get(f"{name}/{word}") for word in ARRAYS}
     device = found["device"]
     if device is None or decisions_digest(found) != entry.digest:

@@ -11,6 +11,7 @@ import onnx
 
 from go_rl.core import ExecutionError
 from go_rl.core.errors import nearest
+from go_rl.core.printable import reason
 from go_rl.plans.stages.manifest import FROM_USER, Manifest, StageTensor
 from go_rl.runtime.array_file import UNREADABLE, read_arrays
 
@@ -77,8 +78,9 @@ def _arrays(file: Path, wanted: Mapping[str, StageTensor]) -> dict[str, np.ndarr
     try:
         found = read_arrays(file)
     except UNREADABLE as error:
-        why = getattr(error, "strerror", None) or error
-        raise ExecutionError(f"{file}: cannot be read as an .npz of arrays ({why})") from error
+        raise ExecutionError(
+            f"{file}: cannot be read as an .npz of arrays ({reason(error)})"
+        ) from error
     for name, array in found.items():
         if name in wanted and array.dtype == np.uint8 and array.dtype != _dtype(wanted[name]):
             found[name] = array.view(_dtype(wanted[name]))[..., 0]

@@ -28,6 +28,7 @@ import numpy as np
 from jaxtyping import Float64
 
 from go_rl.core.files.paths import check_readable
+from go_rl.core.printable import reason
 from go_rl.costs.programs.features.compact_ast import CompactAst
 from go_rl.costs.programs.features.layout import LEAF_NUMBERS
 from go_rl.costs.programs.nests import NestError
@@ -88,7 +89,7 @@ def _arrays(path: Path) -> dict[str, np.ndarray]:
             raise NestError(f"{path}: array {missing[0]!r} is missing")
         return {name: file[name] for name in ARRAYS}
     except (OSError, BadZipFile, EOFError) as error:
-        raise NestError(f"{path}: not a readable feature file ({error})") from error
+        raise NestError(f"{path}: not a readable feature file ({reason(error)})") from error
     except ValueError as error:
         raise NestError(
             f"{path}: it holds pickled objects, which can run any code and are not read; write its "

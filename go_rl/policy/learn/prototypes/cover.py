@@ -17,6 +17,7 @@ from jaxtyping import Bool, Float32, Float64
 
 from go_rl.core import CheckpointError, TrainingError
 from go_rl.core.files.whole_file import whole_file
+from go_rl.core.printable import reason
 from go_rl.policy.learn.prototypes.problems import ProblemSource, PrototypeProblem
 from go_rl.policy.learn.prototypes.searches import Report, Searched
 from go_rl.policy.prototypes.plans import PrototypePlans
@@ -53,7 +54,9 @@ class PriceTable:
             if np.array_equal(found["deviations"], self.deviations):
                 self._rows = dict(zip(found["names"].tolist(), found["seconds"], strict=True))
         except (*UNREADABLE, KeyError, ValueError) as error:
-            raise CheckpointError(f"{self.path}: is no table ({error}); delete it") from error
+            raise CheckpointError(
+                f"{self.path}: is no table ({reason(error)}); delete it"
+            ) from error
 
     def _write(self) -> None:
         self.path.parent.mkdir(parents=True, exist_ok=True)

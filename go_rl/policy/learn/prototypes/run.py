@@ -14,6 +14,7 @@ from jaxtyping import Float32, Float64
 
 from go_rl.core import CheckpointError
 from go_rl.core.files.whole_file import whole_file, write_text, writing
+from go_rl.core.printable import reason
 from go_rl.graphs.zoo.index import GENERATED_VERSION, ZOO_VERSION
 from go_rl.policy.agent import Agent, new_agent
 from go_rl.policy.learn.config import CONFIG_FILE, WEIGHTS_FILE, PrototypeTrainConfig
@@ -231,4 +232,4 @@ def _observation(path: Path) -> PolicyGraph:
         found = read_arrays(path)
         return PolicyGraph(**{**found, "num_devices": int(found["num_devices"])})
     except (*UNREADABLE, TypeError) as error:
-        raise CheckpointError(f"{path}: is no observation ({error}); delete it") from error
+        raise CheckpointError(f"{path}: is no observation ({reason(error)}); delete it") from error

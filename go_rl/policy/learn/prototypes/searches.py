@@ -17,6 +17,7 @@ from jaxtyping import Float32, Float64
 
 from go_rl.core import CheckpointError
 from go_rl.core.files.whole_file import whole_file
+from go_rl.core.printable import reason
 from go_rl.objectives.common.cross_entropy import BATCH, KEPT, CrossEntropy
 from go_rl.policy.learn.prototypes.forms import Form
 from go_rl.policy.learn.prototypes.problems import ProblemSource, PrototypeProblem
@@ -98,7 +99,9 @@ def _read(path: Path) -> dict[str, Searched]:
         )  # fmt: skip
         return {name: Searched(*row) for name, row in zip(names, rows, strict=True)}
     except (*UNREADABLE, KeyError, ValueError) as error:
-        raise CheckpointError(f"{path}: is no file of searches ({error}); delete it") from error
+        raise CheckpointError(
+            f"{path}: is no file of searches ({reason(error)}); delete it"
+        ) from error
 
 
 def search_all(
