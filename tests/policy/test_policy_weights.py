@@ -129,6 +129,14 @@ def test_a_misspelt_name_finds_the_nearest(monkeypatch, tmp_path, written):
         load_weights("odrers-1.0")
 
 
+def test_the_folder_of_a_run_is_not_taken_for_its_weights(written):
+    with pytest.raises(CheckpointError, match=f"no file of policy weights; give {written}$"):
+        load_weights(written.parent)
+    written.with_name("empty").mkdir()
+    with pytest.raises(CheckpointError, match=r"is a folder.*; it holds no \.npz file$"):
+        load_weights(written.with_name("empty"))
+
+
 def test_a_folder_that_cannot_be_written_is_named(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(CheckpointError, match=r"file/weights\.npz: cannot be written"):

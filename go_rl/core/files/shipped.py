@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from go_rl.core.errors import GoRLError, nearest
+from go_rl.core.errors import NAMED, GoRLError, nearest
 
 
 def shipped_or_given(
@@ -29,6 +29,10 @@ def shipped_or_given(
     if path.name.endswith(ending) or path.is_file():
         return path
     known = sorted(each.name.removesuffix(ending) for each in folder.glob(f"{prefix}*{ending}"))
+    if str(source) not in known and path.is_dir():
+        held = " or ".join(str(each) for each in sorted(path.glob(f"*{ending}"))[:NAMED])
+        advice = f"give {held}" if held else f"it holds no {ending} file"
+        raise error(f"{source}: is a folder, no file of {what}; {advice}")
     if str(source) not in known:
         raise error(
             f"no {what} {str(source)!r}{nearest(str(source), known)} Give a {ending} file, or what "
