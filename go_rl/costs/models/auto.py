@@ -7,7 +7,7 @@ from typing import NamedTuple
 from go_rl.core import Hardware, OpGraph, ProblemError
 from go_rl.costs.models.analytical import Analytical
 from go_rl.costs.models.cost_model import CostModel
-from go_rl.costs.models.gpus.gpu_sheets import has_learned_gpus
+from go_rl.costs.models.gpus.gpu_sheets import has_learned_gpus, why_unlearned
 from go_rl.costs.models.kernel_cache import check_shapes
 from go_rl.costs.models.profiled import Profiled
 from go_rl.costs.models.registry import learned_gpus
@@ -24,14 +24,15 @@ class AutoCost(NamedTuple):
 def auto_cost(graph: OpGraph, hardware: Hardware) -> AutoCost:
     """Return the cost model that knows most of a graph on hardware.
 
-    ``profiled`` for a graph that brings seconds and no FLOP; ``learned:gpus`` where a device is a
-    GPU of the table of devices; ``analytical`` on all others, and where the operators have no
+    ``profiled`` for a graph that brings seconds and no FLOP; ``learned:gpus`` where all devices are
+    GPUs of the table of devices; ``analytical`` on all others, and where the operators have no
     shapes, from which ``learned:gpus`` predicts.
     """
     if graph.seconds and not graph.has_flops:
         return AutoCost(Profiled())
     if not has_learned_gpus(hardware):
-        return AutoCost(Analytical())
+        said = why_unlearned(hardware)
+        return AutoCost(Analytical(), (said,) if said else ())
     model = learned_gpus()
     try:
         check_shapes(model.name, graph)

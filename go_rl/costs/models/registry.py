@@ -18,7 +18,7 @@ from go_rl.core import (
 from go_rl.core.errors import nearest
 from go_rl.costs.models.analytical import Analytical
 from go_rl.costs.models.cost_model import CostModel
-from go_rl.costs.models.gpus.gpu_sheets import has_learned_gpus
+from go_rl.costs.models.gpus.gpu_sheets import has_learned_gpus, sheet_of
 from go_rl.costs.models.profiled import Profiled
 from go_rl.costs.operators import GPU_WEIGHTS
 
@@ -141,10 +141,11 @@ def _check_elements(model: str, hardware: Hardware) -> None:
 
 def _check_gpus(cost: str, hardware: Hardware) -> None:
     if not has_learned_gpus(hardware):
+        other = {device.kind for device in hardware.devices if sheet_of(device) is None}
         raise HardwareError(
-            f"--cost {cost}: devices of kind {', '.join(map(repr, hardware.kinds))} are no GPUs of "
-            "the table of devices, or have another memory bandwidth than those; take hardware such "
-            "as t4, v100x4 or a100x8, or --cost analytical"
+            f"--cost {cost}: devices of kind {', '.join(map(repr, sorted(other)))} are no GPUs of "
+            "the table of devices, or have another peak or bandwidth of memory than those; take "
+            "hardware such as t4, v100x4 or a100x8, or --cost analytical"
         )
 
 

@@ -13,6 +13,7 @@ from go_rl.core.hardware.presets import load_hardware
 from go_rl.core.hardware.systems import GPU_DEVICES, GPU_LINKS
 from go_rl.costs.devices import find_device
 from go_rl.costs.models import ProblemOptions, make_problem
+from go_rl.costs.models.auto import auto_cost
 from go_rl.costs.models.cost_model import Kernels
 from go_rl.costs.models.fusion_lower_bound import fusion_lower_bound
 from go_rl.costs.models.gpus.gpu_kernels import GpuKernels, streamed_rows
@@ -177,6 +178,34 @@ def test_other_chips_and_number_formats_are_refused():
         named_cost("learned", load_hardware("t4"))
     with pytest.raises(CheckpointError, match="did you mean 'gpus'"):
         named_cost("learned:gpu", load_hardware("t4"))
+
+
+def test_devices_of_one_problem_are_priced_on_one_scale(graph):
+    """Predicted times have a host's launches, a roofline has not: never both in one problem."""
+    p100 = GPU_DEVICES["p100"]
+    pair = replace(load_hardware("p100x2"), devices=(p100, replace(p100, kind="slow")))
+    found = auto_cost(graph, pair)
+    assert found.model.name == "analytical"
+    assert "the table of devices has no slow, and predicted times of p100" in found.notes[0]
+    with pytest.raises(HardwareError, match="kind 'slow' are no GPUs"):
+        named_cost("learned:gpus", pair)
+    assert auto_cost(graph, load_hardware("two-hosts-mixed")).model.name == "learned:gpus"
+    assert auto_cost(graph, load_hardware("ring4")).notes == ()
+
+
+@pytest.mark.parametrize(("field", "figure"), [("peak_flops", 1e6), ("memory_bandwidth", 1e12)])
+def test_a_gpu_with_figures_of_another_is_priced_by_these(graph, field, figure):
+    device = replace(GPU_DEVICES["p100"], **{field: figure})
+    found = auto_cost(graph, replace(load_hardware("p100"), devices=(device,)))
+    assert found.model.name == "analytical"
+    assert f"{field} of p100 is {figure:g}, which that GPU has not" in found.notes[0]
+
+
+def test_a_launch_time_that_is_not_used_is_said(graph, model):
+    device = replace(GPU_DEVICES["p100"], launch_seconds=1.0)
+    said = "launch_seconds of p100 is not used"
+    assert said in " ".join(model.notes(_kernels(graph), device))
+    assert said not in " ".join(model.notes(_kernels(graph), GPU_DEVICES["p100"]))
 
 
 @pytest.mark.parametrize("kind", sorted(set(GPU_DEVICES) - WITH_TF32_PEAK))

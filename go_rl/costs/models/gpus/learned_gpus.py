@@ -9,12 +9,11 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Bool, Float64, Int64
 
-from go_rl.core import Device, ElementType, OpGraph
+from go_rl.core import Device, ElementType, HardwareError, OpGraph
 from go_rl.costs.devices import DataSheet
-from go_rl.costs.models.analytical import Analytical
 from go_rl.costs.models.cost_model import Kernels
 from go_rl.costs.models.gpus.gpu_kernels import KEPT, KernelWork, gpu_kernels, streamed_rows
-from go_rl.costs.models.gpus.gpu_sheets import sheet_of
+from go_rl.costs.models.gpus.gpu_sheets import sheet_of, unused_launch
 from go_rl.costs.models.kernel_cache import check_shapes, with_streaming
 from go_rl.costs.operators.examples import OperatorInputs
 from go_rl.costs.operators.launches.launch_prices import STREAMED_SHARE
@@ -37,8 +36,8 @@ class LearnedGpus:
     """`CostModel`: a kernel is its products, and the bytes that it streams beyond theirs; one
     without products is a stream of all its bytes. A kernel of views alone costs nothing.
 
-    Products in other types than float32 are priced by the devices' rates (`type_rates`); all
-    kernels on devices that are no GPUs of the table are priced analytically. The notes say so.
+    Products in other types than float32 are priced by the devices' rates (`type_rates`). The notes
+    say so.
     """
 
     predictor: OperatorPredictor
@@ -49,11 +48,10 @@ class LearnedGpus:
 
         Raises:
             ProblemError: the graph's operators have no shapes.
+            HardwareError: the device is no GPU of the table (`gpu_sheets.has_learned_gpus`).
         """
         check_shapes(self.name, kernels.graph)
-        sheet = sheet_of(device)
-        if sheet is None:
-            return Analytical().seconds(kernels, device)
+        sheet = _sheet(device)
         asked, work = _Asked(kernels.graph, device, sheet), _work(kernels)
         learned = self._learned(asked, kernels.asked, work)
         return with_streaming(learned, kernels, device)
@@ -61,18 +59,13 @@ class LearnedGpus:
     def least_seconds(self, graph: OpGraph, device: Device) -> Float64[np.ndarray, "N"]:
         """Return [N] seconds that an operator adds to whatever kernel it is part of: its product;
         0 of operators that are no product."""
-        sheet = sheet_of(device)
-        if sheet is None:
-            return np.zeros(graph.num_nodes)
+        sheet = _sheet(device)
         return _priced_products(self.predictor, _Asked(graph, device, sheet)).seconds
 
     def notes(self, kernels: Kernels, device: Device) -> tuple[str, ...]:
         """Return notes: the cost model, what is known of the GPU, and how many operators are unlike
         what was measured or priced otherwise."""
-        sheet, kind = sheet_of(device), device.kind
-        if sheet is None:
-            return (f"Operator times on {kind} are analytical: no GPU of the table of devices has "
-                    "this name and bandwidth.",)  # fmt: skip
+        sheet, kind = _sheet(device), device.kind
         which, work = kernels.asked, _work(kernels)
         priced = work.launches[which]
         asked = _Asked(kernels.graph, device, sheet)
@@ -81,6 +74,8 @@ class LearnedGpus:
             f"Operator times on {kind} are predicted from the data sheet of {sheet.device}, in "
             "float32 without TF32.",
             *self._unmeasured(sheet),
+            *([f"launch_seconds of {kind} is not used: a launch takes what was measured; --cost "
+               "analytical uses it."] * unused_launch(device)),
             *_scaled(kernels.graph, device),
             *([f"{unlike.sum():,} of {priced.sum():,} operators on {kind} are unlike what was "
                "measured; their times are guesses."] * bool(unlike.any())),
@@ -130,6 +125,13 @@ class _Products(NamedTuple):
     """[N] of each node's product; 0 without."""
     unlike: Bool[np.ndarray, "N"]
     """[N] products unlike what was measured."""
+
+
+def _sheet(device: Device) -> DataSheet:
+    sheet = sheet_of(device)
+    if sheet is None:
+        raise HardwareError(f"no GPU of the table of devices is like {device.kind!r}")
+    return sheet
 
 
 class _Streams:
