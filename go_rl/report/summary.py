@@ -19,10 +19,8 @@ def plan_lines(
     devices, the busiest device or link, verdict, notes."""
     evaluation = plan.evaluation
     if not evaluation.status.ok:
-        return [
-            f"{evaluation.status.sentence} {evaluation.detail}".rstrip(),
-            *note_lines(plan.notes),
-        ]
+        said = [evaluation.status.sentence, evaluation.detail]  # the latter may be the former
+        return [" ".join(dict.fromkeys(filter(None, said))), *note_lines(plan.notes)]
     return [
         f"best: {plan.optimizer}, {seconds_text(plan.value)} an iteration"
         f"{_against(plan, reference)}, {bound_sentence(plan)}",

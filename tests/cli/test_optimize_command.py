@@ -149,3 +149,14 @@ def test_memory_that_no_placement_can_satisfy_names_the_tensors(command, tmp_pat
     plan = found.document["plan"]
     assert plan["status"] == "infeasible"
     assert "alone needs" in plan["evaluation"]["detail"]
+
+
+def test_a_search_that_gave_up_says_so_once_and_proposes_a_longer_one(command):
+    words = "optimize zoo:gcn-16-layers --rules strict --hardware ring36 --all-chips"
+    pinned = "--fixed GCN/gather.0=0 --out p"
+    found = command(*words.split(), "--method", "greedy", "--samples", 1, *pinned.split())
+    assert found.code == 3, found.err
+    assert found.out.count("No legal plan was found") == 1
+    assert found.out.splitlines()[-1] == (
+        f"next: go-rl {words} --method greedy --samples 2 {pinned}"
+    )

@@ -4,19 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import ExitStack
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import tyro
 
-from go_rl.api.options import For, OptimizeOptions
+from go_rl.api.options import DEFAULT_SECONDS, For, OptimizeOptions
 from go_rl.cli.console import console, print_json, print_line, working
 from go_rl.cli.folders import PLAN, own_folder
 from go_rl.cli.model_arguments import ModelArguments, Pins, read
-from go_rl.cli.next_command import model_words, say_next
+from go_rl.cli.next_command import changed_options, model_words, say_next
 from go_rl.cli.plan_output import exit_code, output_folder, print_result
 from go_rl.cli.stopping import keeping_the_best
+from go_rl.core import Status
 
 if TYPE_CHECKING:
     from go_rl.api.optimize import Result
@@ -89,7 +90,22 @@ def _print(result: Result, config: Optimize, folder: Path | None, written: tuple
         return
     print_result(out := console(), result)
     print_line(out, f"written to {folder}: {', '.join(written)}")
-    if folder is None or not result.best.evaluation.status.ok:
+    status = result.best.evaluation.status
+    if status is Status.GAVE_UP:
+        say_next(out, *_longer(config))
+    elif folder is None or not status.ok:
         say_next(out, "hardware", "list")
     else:
         say_next(out, "check", str(folder / PLAN), *model_words(config.source))
+
+
+def _longer(config: Optimize) -> list[str]:
+    """Words of the same command with twice the budget."""
+    samples, seconds = config.search.samples, config.search.seconds
+    if samples is None and seconds is None:
+        seconds = DEFAULT_SECONDS
+    more = replace(config.search, samples=samples and 2 * samples, seconds=seconds and 2 * seconds)
+    words = ["optimize", *model_words(config.source), *changed_options(more)]
+    for flag, given in (("--fixed", config.fixed), ("--for", config.for_), ("--out", config.out)):
+        words += [flag, *([given] if isinstance(given, str) else given)] if given else []
+    return words
