@@ -58,7 +58,10 @@ def quoted(page):
 
 
 @pytest.mark.slow
-def test_quoted_commands_are_understood():
+def test_quoted_commands_are_understood(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "runs" / "other").mkdir(parents=True)
+    (tmp_path / "runs" / "other" / "config.json").write_text("{}")  # --config is read
     pages = [ROOT / "README.md", *(ROOT / "docs").rglob("*.md")]
     lines = [tuple(words) for page in pages if page.name != GENERATED
              for words in quoted(page.read_text(encoding="utf-8"))]  # fmt: skip

@@ -14,7 +14,12 @@ from go_rl.compare import submitted_plans
 from go_rl.core import GoRLError, Hardware, ReadError, load_hardware
 from go_rl.core.files.typed_json import from_json
 from go_rl.graphs.zoo import zoo_names
-from go_rl.policy.learn.config import NodesTrainConfig, RingTrainConfig
+from go_rl.policy.learn.config import (
+    TRAININGS,
+    NodesTrainConfig,
+    RingTrainConfig,
+    training_from_json,
+)
 
 
 @pytest.fixture
@@ -127,8 +132,9 @@ def test_a_bad_field_of_a_configuration_is_named(kind, document, message):
 
 
 def test_training_configurations_survive_json():
-    config = RingTrainConfig(updates=7, hardware=("ring4",), samples=3, solver="fix")
-    assert from_json(RingTrainConfig, json.loads(config.to_json()), "t.json") == config
+    ring = RingTrainConfig(updates=7, hardware=("ring4",), samples=3, solver="fix")
+    for config in (ring, *(kind(updates=7, seed=2) for kind in TRAININGS.values())):
+        assert training_from_json(json.loads(config.to_json()), "t.json") == config
 
 
 def test_sizes_of_dimensions():

@@ -12,6 +12,7 @@ from policy.tiny import tiny_agent
 
 from go_rl.cli.stopping import Terminated
 from go_rl.policy.learn.advantage import RunningBaseline
+from go_rl.policy.learn.config import DispatchTrainConfig, NodesTrainConfig
 from go_rl.policy.learn.ppo import new_learner
 from go_rl.policy.learn.run_state.checkpoints import Checkpoints, TrainState
 
@@ -85,6 +86,18 @@ def begun(monkeypatch):
         ("[]", "odd.json: must be a JSON object, not []"),
         ('{"udpates": 3}', "odd.json: unknown field 'udpates'; did you mean 'updates'?"),
         ('{"ppo": {"clipp": 3}}', "odd.json: ppo: unknown field 'clipp'; did you mean 'clip'?"),
+        (
+            '{"network": "rnig"}',
+            "one of ring, orders, nodes, dispatch, not 'rnig'; did you mean 'ri",
+        ),
+        (
+            '{"network": []}',
+            "odd.json: network must be one of ring, orders, nodes, dispatch, not []",
+        ),
+        (
+            '{"network": "ring"}',
+            "odd.json: is a configuration of network ring, not nodes; give --net",
+        ),
         ('{"updates": -1}', "odd.json: train: updates must be >= 1"),
         ('{"decide": [["placment"]]}', "unknown decision 'placment'; did you mean 'placement'?"),
     ],
@@ -104,6 +117,26 @@ def test_flags_change_the_fields_of_a_file(command, tmp_path, begun, join):
     (config,) = begun
     assert (config.updates, config.hardware, config.seed) == (3, ("ring4",), 0)
     assert (config.policy.hidden, config.policy.heads) == (32, 2)
+
+
+def test_a_file_knows_its_network(command, tmp_path, begun):
+    (tmp_path / "nodes.json").write_text(NodesTrainConfig(updates=3, chained=2).to_json())
+    assert command("train", "policy", "new", "--config", "nodes.json", "--top", "0.3").code == 0
+    assert begun == [NodesTrainConfig(updates=3, chained=2, top=0.3)]
+
+
+def test_a_run_that_has_not_recorded_its_network_goes_on(command, run):
+    old = json.loads(CONFIG.to_json())
+    assert old.pop("network") == "ring"
+    for path in ("old.json", "run/config.json"):
+        Path(path).write_text(json.dumps(old))
+    assert command("train", "policy", "run", "--config", "old.json").code == 0
+    assert CONFIG.differing(json.dumps(old)) == ""
+
+
+def test_a_run_of_another_network_differs_in_that_alone():
+    other = DispatchTrainConfig().to_json()
+    assert CONFIG.differing(other) == "network was 'dispatch' and is 'ring'"
 
 
 def test_a_stopped_run_says_what_it_kept(command, run, monkeypatch):

@@ -17,18 +17,14 @@ from go_rl.cli.exit_codes import OK
 from go_rl.cli.folders import check_folder
 from go_rl.cli.next_command import EXAMPLE_MODEL, say_next
 from go_rl.cli.runtime_log import leaving_at_once
-from go_rl.core import GoRLError, TrainingError
-from go_rl.core.files.own_json import TRAINING, read_own_json
-from go_rl.core.files.typed_json import from_json
 from go_rl.policy.config import POLICIES
 from go_rl.policy.learn.config import (
     CHECKPOINTS,
+    DEFAULT_NETWORK,
+    TRAININGS,
     WEIGHTS_FILE,
-    DispatchTrainConfig,
-    NodesTrainConfig,
-    OrdersTrainConfig,
-    RingTrainConfig,
     RunConfig,
+    read_training,
 )
 
 Network = Literal["ring", "orders", "nodes", "dispatch"]
@@ -49,7 +45,8 @@ class TrainOptions:
     processes: ProcessConfig = field(default_factory=ProcessConfig)
     """Processes that train together, on one host or many; the same command in each."""
     network: Network
-    """Policy that is trained; the flags below are those of its configuration."""
+    """Policy that is trained; the flags below are those of its configuration. Default: that of the
+    file behind --config, else ring."""
     training: RunConfig
 
 
@@ -67,29 +64,22 @@ def _options(
     )  # fmt: skip
 
 
-TRAININGS = {
-    "ring": RingTrainConfig,
-    "orders": OrdersTrainConfig,
-    "nodes": NodesTrainConfig,
-    "dispatch": DispatchTrainConfig,
-}
-"""Configurations by the name of the policy."""
 OPTIONS = {network: _options(network, kind, kind) for network, kind in TRAININGS.items()}
 """Options by the name of the policy."""
 
 
 def options_of(argv: Sequence[str]) -> type[TrainOptions]:
-    """Return the options for the policy that the arguments name; their defaults are the fields of
-    the file behind ``--config``.
+    """Return the options for the policy that the arguments name, or the file behind ``--config``;
+    the fields of that file are their defaults.
 
     Raises:
         TrainingError: the file cannot be read, or is no configuration of the policy.
     """
-    network, path = _named(argv, "--network") or "ring", _named(argv, "--config")
-    if network not in OPTIONS or not path:
-        return OPTIONS.get(network, OPTIONS["ring"])
-    read = _read(path, TRAININGS[network])
-    return _options(network, TRAININGS[network], lambda: read)
+    network, path = _named(argv, "--network"), _named(argv, "--config")
+    if not path or network not in (None, *OPTIONS):
+        return OPTIONS.get(network or DEFAULT_NETWORK, OPTIONS[DEFAULT_NETWORK])
+    read = read_training(path, network)
+    return _options(read.kind, type(read), lambda: read)
 
 
 def _named(argv: Sequence[str], flag: str) -> str | None:
@@ -97,15 +87,6 @@ def _named(argv: Sequence[str], flag: str) -> str | None:
     words = [each.split("=", 1) if each.startswith("--") else [each] for each in argv]
     found = [after for word, after in pairwise(chain.from_iterable(words)) if word == flag]
     return found[-1] if found else None
-
-
-def _read(path: str, kind: type[RunConfig]) -> RunConfig:
-    document = read_own_json(path, TRAINING, TrainingError)
-    try:
-        return from_json(kind, document, path, TrainingError)
-    except GoRLError as error:
-        said = str(error).removeprefix(f"{path}: ")
-        raise TrainingError(f"{path}: {said}") from error
 
 
 def run(config: TrainOptions) -> int:

@@ -6,6 +6,12 @@ from go_rl.policy.learn.config.prototypes import (
     OrdersTrainConfig,
     PrototypeTrainConfig,
 )
+from go_rl.policy.learn.config.recorded import (
+    DEFAULT_NETWORK,
+    TRAININGS,
+    read_training,
+    training_from_json,
+)
 from go_rl.policy.learn.config.run import (
     CHECKPOINTS,
     CONFIG_FILE,
@@ -20,7 +26,9 @@ from go_rl.policy.learn.config.run import (
 __all__ = [
     "CHECKPOINTS",
     "CONFIG_FILE",
+    "DEFAULT_NETWORK",
     "FINE_TUNING",
+    "TRAININGS",
     "WEIGHTS_FILE",
     "WORKERS",
     "DispatchTrainConfig",
@@ -32,4 +40,6 @@ __all__ = [
     "RingTrainConfig",
     "RunConfig",
     "TrainConfig",
+    "read_training",
+    "training_from_json",
 ]

@@ -25,6 +25,8 @@ from go_rl.policy.learn.config.learner import PPOConfig
 
 CONFIG_FILE = "config.json"
 """Configuration of a run, in its folder."""
+NETWORK = "network"
+"""Field of a configuration's JSON with the name of its policy."""
 CHECKPOINTS = "checkpoints"
 """Folder of the checkpoints, in that of the run."""
 WEIGHTS_FILE = "weights.npz"
@@ -45,7 +47,7 @@ class RunConfig(ABC):
     the same weights."""
 
     kind: ClassVar[str]
-    """Policy that is trained: ring, nodes or dispatch."""
+    """Policy that is trained: ring, orders, nodes or dispatch."""
 
     name: str
     """Name of the weights."""
@@ -67,8 +69,8 @@ class RunConfig(ABC):
         check_ranges(self, "train", TrainingError, seed=SEED, attempts=COUNT, max_nodes=COUNT)
 
     def to_json(self) -> str:
-        """Return the configuration as JSON text."""
-        return json.dumps(asdict(self), indent=2)
+        """Return the configuration as JSON text, the name of its policy first."""
+        return json.dumps({NETWORK: self.kind, **asdict(self)}, indent=2)
 
     def check_goes_on(self, folder: Path, text: str) -> None:
         """Check that a run in a folder, of which ``text`` is the configuration as JSON, may go on
@@ -87,9 +89,13 @@ class RunConfig(ABC):
         """Return the fields in which the JSON text of a run differs from this one, as the end of a
         sentence; empty where it does not. A run goes on to more ``updates``, so these may."""
         try:
-            theirs, mine = _fields(json.loads(text)), _fields(json.loads(self.to_json()))
+            # Older runs have not recorded their network.
+            theirs = {NETWORK: self.kind} | _fields(json.loads(text))
+            mine = _fields(json.loads(self.to_json()))
         except ValueError:
             return "its configuration is damaged"
+        if theirs[NETWORK] != self.kind:  # hardly a field is the same
+            theirs, mine = ({NETWORK: each[NETWORK]} for each in (theirs, mine))
         return ", ".join(
             f"{name} was {theirs.get(name)!r} and is {mine.get(name)!r}"
             for name in sorted({*theirs, *mine} - {"updates"})
