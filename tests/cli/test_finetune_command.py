@@ -99,6 +99,8 @@ def test_learning_moves_the_weights(command, kind):
 
 
 def test_options_of_a_search_are_refused():
+    with pytest.raises(SearchError, match=r"give config=LearnerOptions\(learning_rate=0\.1\)"):
+        go_rl.finetune(MODEL, "ring4", learning_rate=0.1)
     with pytest.raises(SearchError, match="finetune has no option 'method'"):
         go_rl.finetune(MODEL, method="annealing")
     with pytest.raises(SearchError, match=r"finetune has no option 'rule'; did you mean 'rules'"):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
+from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -48,6 +49,7 @@ def finetune(
     from go_rl.policy.learn.fine_tune import FineTuned
     from go_rl.policy.weights import Weights, load_weights
 
+    _refuse_learner_options(options)
     chosen = options_from(FineTuneOptions, {"hardware": hardware, **options}, "finetune")
     graph = graph_of(model, dims, inputs=inputs)
     problem = problem_for(graph, chosen, fixed)
@@ -76,6 +78,17 @@ def finetune(
         card["control"] = chosen.control
     weights = Weights(agent, name, card)
     return summarise(problem, [*heuristic, plan]), weights
+
+
+def _refuse_learner_options(options: Mapping[str, Any]) -> None:
+    """Point to ``config`` for options of the command line that go there in Python."""
+    for each in fields(LearnerOptions):
+        if each.name in options:
+            given = f"config=LearnerOptions({each.name}={options[each.name]!r})"
+            raise SearchError(
+                f"finetune: {each.name} is a field of config; give {given}, of "
+                "go_rl.api.training.learner_options"
+            )
 
 
 def _check_asked(objective: Objective, config: FineTuneConfig | LearnerOptions | None) -> None:
