@@ -60,6 +60,8 @@ REFUSED = [
     (f"{EVALUATE} --thresholds 2 x", "--thresholds: cannot be read from '2', 'x'"),
     (f"{EVALUATE} --controls", "none of greedy has one"),
     (f"{EVALUATE} --control blind", "none of greedy has one"),
+    (f"{EVALUATE} --weights orders-1.0", "evaluate: --weights are for methods with a policy"),
+    (f"{EVALUATE} scratch --weights orders-1.0", "none of greedy, scratch takes them; leave them"),
     (f"{EVALUATE} --decide fusion", "evaluate: --decide has no meaning"),
     (f"{EVALUATE} --bound-seconds -1", "evaluate: --bound-seconds must be finite and >= 0"),
     (f"{EVALUATE} --controls --control blind", "evaluate: --controls runs all control arms"),

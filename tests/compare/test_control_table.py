@@ -103,7 +103,10 @@ def evaluate_one(config: EvaluateConfig, folder) -> Comparison:
 
 
 BAD: dict[str, tuple[dict[str, object], type[GoRLError], str]] = {
-    "no policy": ({"methods": ("greedy", "random")}, SearchError, "none of greedy, random has one"),
+    "no policy": (
+        {"methods": ("greedy", "random"), "weights": None}, SearchError,
+        "none of greedy, random has one",
+    ),
     "both": ({"control": "blind"}, SearchError, "name none beside it"),
     "decide on a ring": ({"decide": "fusion"}, ProblemError, "decide has no meaning"),
     "rules on devices": (

@@ -194,7 +194,7 @@ def find_methods(
 
     Raises:
         SearchError: no such method (the nearest is named), none at all, a label given twice, or
-            control arms where no method has a policy.
+            control arms or weights where no method has a policy that takes them.
         CheckpointError: the weights of a learned method cannot be read.
     """
     make, arms, policies = _named_methods(config, objective)
@@ -246,6 +246,11 @@ def _named_methods(
         found = {controlled_name(name, arm): _under(arm, factory) for arm in chosen}
         make |= found
         arms[name] = tuple(found)[1:]
+    if config.weights is not None and not any(_takes_weights(known[name]()) for name in named):
+        raise SearchError(
+            "evaluate: weights are for methods with a policy, such as policy, and none of "
+            f"{', '.join(named)} takes them; leave them out"
+        )
     return make, arms, policies
 
 
@@ -270,13 +275,18 @@ def _starting_from(weights: str, factory: Factory, objective: Objective) -> Fact
 
     def make() -> Optimizer:
         optimizer = factory()
-        if getattr(optimizer, "agent", NO_AGENT) is not None:
+        if not _takes_weights(optimizer):
             return optimizer
         from go_rl.policy.weights import load_weights
 
         return replace(optimizer, agent=load_weights(weights, objective).agent)  # pyright: ignore[reportArgumentType, reportCallIssue]
 
     return make
+
+
+def _takes_weights(optimizer: Optimizer) -> bool:
+    """Whether an optimizer has a policy, and brings no weights of its own."""
+    return getattr(optimizer, "agent", NO_AGENT) is None
 
 
 def _digest(optimizer: Optimizer, objective: Objective) -> str:
