@@ -57,6 +57,8 @@ KINDS: dict[str, tuple[tuple[type, ...], str]] = {
 """Types of fields whose values no look-up checks, and the words of messages."""
 
 
+IDS = {Objective.RING: "go_rl/Partition-v1", Objective.MAKESPAN: "go_rl/Placement-v1"}
+"""Environment that places operators, by objective, for messages."""
 TRAITS = {name: kit.environment for name, kit in KITS.items() if kit.environment is not None}
 """Traits of the objectives that have environments."""
 
@@ -173,6 +175,9 @@ class EnvironmentConfig:
         if self.graph is None:
             return several(self.problem)
         graphs = [g if isinstance(g, OpGraph) else load_model(g) for g in several(self.graph)]
+        self._check_links()
+        for graph in graphs:
+            self._check_direction(graph)
         found = tuple(make_problem(graph, self._hardware, self._options()) for graph in graphs)
         self._check_problems(found)
         return found
@@ -210,6 +215,28 @@ class EnvironmentConfig:
                 )
             self._check_size(name, "max_nodes", problem.graph.num_nodes)
             self._check_size(name, "max_edges", problem.graph.num_edges)
+
+    def _check_links(self) -> None:
+        """Check the hardware before `make_problem`, whose advice is of `go-rl optimize`."""
+        traits, links = self.resolved_objective.traits, self._hardware.links.topology
+        if not traits.topologies or links in traits.topologies:
+            return
+        other = IDS.get(OF_LINKS.get(links, self.resolved_objective))
+        takes = f"; {other} takes {self._hardware.name!r}" if links in OF_LINKS else ""
+        raise EnvironmentUseError(
+            f"objective {self.resolved_objective} needs {traits.topology_hint[0]}; "
+            f"{self._hardware.name!r} has {links} links: choose another, such as "
+            f"{traits.hardware!r}{takes}"
+        )
+
+    def _check_direction(self, graph: OpGraph) -> None:
+        """Check that no training graph is asked to go one way, for the same reason."""
+        if self.resolved_objective.traits.is_pipeline and graph.is_backward.any():
+            raise EnvironmentUseError(
+                f"graph {graph.name!r} is a training graph, and a ring moves data one way only; "
+                f"give the inference graph, or take {IDS[Objective.MAKESPAN]} with connected "
+                "devices"
+            )
 
     def _check_kind(self, problem: Problem, first: Problem) -> None:
         """Check the objective and what is decided."""

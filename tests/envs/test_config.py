@@ -45,6 +45,17 @@ def test_graphs_may_come_from_the_zoo_a_path_or_memory(tmp_path):
         gymnasium.make("go_rl/Partition-v1", graph="zoo:vae-3-layer")
 
 
+def test_hardware_and_graphs_for_another_environment_name_it():
+    training = replace(SMALL.graph, is_backward=np.ones(4, np.bool_))
+    for name, graph, hardware, said in (
+        ("Partition", SMALL.graph, "p100x2", "'ring36'; go_rl/Placement-v1 takes 'p100x2'$"),
+        ("Placement", SMALL.graph, "ring4", "'p100x4'; go_rl/Partition-v1 takes 'ring4'$"),
+        ("Partition", training, "ring4", "is a training graph.* take go_rl/Placement-v1 with"),
+    ):
+        with pytest.raises(EnvironmentUseError, match=said):
+            gymnasium.make(f"go_rl/{name}-v1", graph=graph, hardware=hardware)
+
+
 def test_a_cost_model_prices_the_graphs():
     graph = trace_jax(lambda x, w: x @ w, *np.ones((2, 8, 8), np.float32))
     model = Learned(weights())
