@@ -4,8 +4,10 @@ import csv
 from pathlib import Path
 
 import pytest
+from policy.tiny import tiny_agent
 
 from go_rl.cli.stopping import Terminated
+from go_rl.policy.weights import Weights, save_weights
 from go_rl.report.comparison import FILES
 
 FLAGS = ("--hardware", "ring2", "--rules", "strict", "--samples", 12, "--seeds", 2, "--out",
@@ -39,6 +41,16 @@ def test_tables_and_curves_of_a_chain(command, chain):
     assert "## ring2, rules strict" in text
     assert "| annealing | 1.000× |" in text
     assert "annealing" in run.out
+
+
+def test_the_next_command_has_the_weights_of_the_policy_that_did_best(command, chain):
+    save_weights(Weights(tiny_agent(), "tiny", {}), "tiny.npz")
+    few = (*FLAGS[:4], "--samples", 4, "--seeds", 1, "--weights", "tiny.npz", "--out", "out")
+    alone = command("evaluate", chain, *few, "--methods", "policy")
+    assert alone.out.splitlines()[-1].endswith("--weights tiny.npz --method policy"), alone.out
+    # Both have the optimum; the first of equals is named, which takes no weights.
+    beside = command("evaluate", chain, *few, "--methods", "greedy", "policy")
+    assert beside.out.splitlines()[-1].endswith("--rules strict --method greedy"), beside.out
 
 
 @pytest.mark.parametrize(

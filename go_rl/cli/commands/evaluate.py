@@ -74,5 +74,7 @@ def _after(config: EvaluateConfig, found: Evaluated) -> list[str]:
     best = found.best(setting).method
     chosen = ("--decide", setting.decide) if setting.decide else ("--rules", setting.rules)
     every = ("--all-chips",) if setting.all_chips else ()
-    words = ["optimize", first, "--hardware", setting.hardware, *chosen, *every]
+    starts = any(run.weights for run in found.comparison.runs if run.method == best)
+    weights = ("--weights", config.weights) if config.weights and starts else ()
+    words = ["optimize", first, "--hardware", setting.hardware, *chosen, *every, *weights]
     return [*words, "--method", best if best in methods(setting.objective) else "auto"]
