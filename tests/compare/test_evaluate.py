@@ -28,6 +28,8 @@ from go_rl.core import (
 )
 from go_rl.graphs.readers import save_graph
 from go_rl.graphs.readers.graph_builder import Node
+from go_rl.objectives.makespan.methods.best_of import BestOf
+from go_rl.objectives.makespan.search import MAKESPAN_SEARCH
 from go_rl.objectives.methods import Greedy, RandomSearch
 
 
@@ -57,6 +59,14 @@ def test_what_is_named_twice_runs_and_counts_once(config):
         methods=(*config.methods, "greedy"),
     )  # fmt: skip
     assert number_of_runs(twice) == number_of_runs(config) == 5
+
+
+def test_methods_that_draw_nothing_run_once(config):
+    """All rules but those that ask METIS, which draws."""
+    made = MAKESPAN_SEARCH.methods.items()
+    rules = [name for name, make in made if isinstance(make(), BestOf)]
+    both = replace(config, hardware=("p100x2",), methods=tuple(rules))
+    assert number_of_runs(both) == len(rules) + len({"composed", "metis"} & {*rules})
 
 
 @dataclass(frozen=True)

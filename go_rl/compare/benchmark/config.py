@@ -19,7 +19,10 @@ DEFAULT_SAMPLES = 200
 DEFAULT_SECONDS = 3.0
 """The second budget of ``controls`` when the user gives neither."""
 
-SEEDLESS = ("greedy", "exact", "default", "expert", "heft", "fusion-greedy")
+SEEDLESS = (
+    "greedy", "exact", "default", "one-device", "expert", "heft", "fusion-greedy", "layers-equal",
+    "layers-by-speed", "fill-in-order",
+)  # fmt: skip
 """Methods that draw nothing."""
 
 
