@@ -145,7 +145,7 @@ def _bound_table(rows: Sequence[SummaryRow], summary: Summary) -> str:
 
 def _seconds_table(rows: Sequence[SummaryRow], summary: Summary) -> str:
     heads = ["method", *(f"{n:g} s" for n in summary.seconds), "median samples", "median seconds",
-             "seconds to compile"]  # fmt: skip
+             "warm-up seconds"]  # fmt: skip
     cells = [
         [
             row.method,

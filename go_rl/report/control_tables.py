@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from math import isfinite
 from typing import TYPE_CHECKING
 
+from go_rl.compare.benchmark.config import WARM_UP_SAMPLES
 from go_rl.core.unit_text import NOTHING, number_text
 from go_rl.report.text_table import csv_table, markdown_table
 
@@ -13,7 +14,7 @@ if TYPE_CHECKING:
     from go_rl.compare.controls.control_table import ControlRow
 
 HEADS = ("budget", "method", "throughput", "over seeds", "against the policy", "95 %", "ahead",
-         "samples", "decoder calls", "seconds", "with compilation")  # fmt: skip
+         "samples", "decoder calls", "seconds", "warm-up seconds")  # fmt: skip
 WORDS = ("method", "ahead")
 """Heads of columns of text."""
 MEANS = (
@@ -21,7 +22,9 @@ MEANS = (
     "best plan (median over seeds, and the smallest and largest seed); *against the policy* is the "
     "method's seconds over the policy's, paired by problem and seed, with a bootstrap interval "
     "over {families} families: above 1 the policy is ahead. *Decoder calls* are dynamic "
-    "programmes, list schedules and exact draws of SAMPLE."
+    "programmes, list schedules and exact draws of SAMPLE; these, samples and seconds are medians "
+    "over runs. *Warm-up seconds* are the longest first run, of {samples} samples, compilation "
+    "included, which *seconds* leave out."
 )
 """Meaning of the columns."""
 
@@ -58,7 +61,7 @@ def control_markdown(rows: Sequence[ControlRow]) -> str:
     """Return the tables under their titles, and what their columns mean."""
     parts = []
     for title, some in control_tables(rows).items():
-        means = MEANS.format(families=max(row.families for row in some))
+        means = MEANS.format(families=max(row.families for row in some), samples=WARM_UP_SAMPLES)
         table = markdown_table(HEADS, control_cells(some), WORDS)
         parts += [f"## {title}\n", table, f"{means}\n", f"{summary_sentence(some)}\n"]
     return "\n".join(parts)

@@ -13,7 +13,9 @@ from go_rl.compare.benchmark.evaluate import Comparison, best_bounds
 from go_rl.compare.benchmark.run_store import Run
 from go_rl.compare.controls.control_table import ControlRow, control_rows, evaluate_controls
 from go_rl.core import GoRLError, ProblemError, SearchError
+from go_rl.core.unit_text import NOTHING
 from go_rl.policy.weights import Weights, save_weights
+from go_rl.report.control_tables import control_markdown
 
 BLIND = "policy (blind)"
 FAMILIES = {"a": "one", "b": "one", "c": "two"}
@@ -59,6 +61,19 @@ def test_families_weigh_the_same_and_seeds_are_paired():
     # Improvements of seed 0: 8/4, 8/2, 8/8; of seed 1: 8/1, 8/2, 8/8. Medians 2 and 4.
     assert (blind.least, blind.improvement, blind.most) == (2.0, 3.0, 4.0)
     assert blind.decoder_calls == 7
+
+
+def test_the_longest_warm_up_stands_beside_the_median_seconds():
+    own = [
+        replace(value("policy", "a", i, 1.0), seconds=took, cold_seconds=cold)
+        for i, (took, cold) in enumerate([(3.0, 0.5), (4.0, 1.5), (9.0, 0.25)])
+    ]
+    blind = [replace(each, method=BLIND, cold_seconds=None) for each in own]
+    text = control_markdown(control_rows([compared(*own, *blind)]))
+    head, _, first, second = (line.split(" | ")[-2:] for line in text.splitlines()[2:6])
+    assert head == ["seconds", "warm-up seconds |"]
+    assert (first, second) == (["4", "1.5 |"], ["4", f"{NOTHING} |"])
+    assert "of 32 samples, compilation included" in text
 
 
 @pytest.fixture

@@ -18,7 +18,8 @@ DEFAULT_SAMPLES = 200
 """Budget when the user gives neither samples nor seconds."""
 DEFAULT_SECONDS = 3.0
 """The second budget of ``controls`` when the user gives neither."""
-
+WARM_UP_SAMPLES = 32
+"""Samples of the run that compiles a learned method, before its timed runs."""
 SEEDLESS = (
     "greedy", "exact", "default", "one-device", "expert", "heft", "fusion-greedy", "layers-equal",
     "layers-by-speed", "fill-in-order",

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from go_rl.compare.benchmark.config import EvaluateConfig
+from go_rl.compare.benchmark.config import WARM_UP_SAMPLES, EvaluateConfig
 from go_rl.compare.benchmark.inputs import (
     BOUND,
     BenchmarkGraph,
@@ -37,9 +37,6 @@ from go_rl.core import Budget, GoRLError, Optimizer, Plan, Problem
 from go_rl.objectives.methods import Annealing, Exact
 from go_rl.runtime.decoder_calls import decoder_calls
 from go_rl.verify.check_plan import check_plan
-
-WARM_UP_SAMPLES = 32
-"""Samples of the run that compiles a learned method, before its timed runs."""
 
 
 @dataclass(frozen=True)

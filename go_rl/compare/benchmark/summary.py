@@ -56,7 +56,7 @@ class SummaryRow:
     seconds: float
     """Median over runs, compilation left out."""
     cold_seconds: float | None
-    """Largest over runs; None: nothing to compile."""
+    """Warm-up run, compilation included, largest over runs; None: nothing to compile."""
 
 
 @dataclass(frozen=True)

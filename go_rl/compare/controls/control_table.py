@@ -62,7 +62,7 @@ class ControlRow:
     seconds: float
     """Median over runs, compilation left out."""
     cold_seconds: float | None
-    """Largest over runs of a short first run, compilation included; None: nothing to compile."""
+    """Warm-up run, compilation included, largest over runs; None: nothing to compile."""
 
     @property
     def verdict(self) -> str:
