@@ -282,7 +282,8 @@ class RingSolver:
         state = new_state(rest.net)
         if rest.conflict or fill(rest.net, state) != OK:
             return True
-        return search_uniform(rest.net, state, self.options.full_failures) == EXHAUSTED
+        failures = self.options.most_failures(rest.num_blocks)
+        return search_uniform(rest.net, state, failures) == EXHAUSTED
 
     def _overfull(self) -> bool:
         """Whether all weights, each kept once, exceed all memory: no copy helps against that."""

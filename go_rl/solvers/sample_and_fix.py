@@ -38,6 +38,10 @@ DOUBT = 1.0
 """Variance of the chips proposed to FIX, in chips^2: what cannot be kept is smoothed over edges."""
 
 
+FULLY_SEARCHED = 2_000
+"""Blocks: a contradiction takes time in proportion to them, and a search a second or two."""
+
+
 @dataclass(frozen=True)
 class SolverOptions:
     """Effort of the search."""
@@ -45,7 +49,8 @@ class SolverOptions:
     quick_failures: int = 10
     """Contradictions before the tree search yields to cuts of a linear order."""
     full_failures: int = 20_000
-    """Contradictions in the last attempt, when no linear order has a legal cut."""
+    """Contradictions in the last attempt, when no linear order has a legal cut, of graphs with up
+    to `FULLY_SEARCHED` blocks; of larger ones, fewer in proportion."""
     nodewise_failures: int = 200
     """Contradictions, node by node, before another start."""
     nodewise_starts: int = 5
@@ -53,11 +58,15 @@ class SolverOptions:
     threads: int | None = None
     """Threads for a batch; None: one for each core."""
 
-    @property
-    def efforts(self) -> tuple[tuple[int, bool], ...]:
-        """Failures of each start of the tree search, and whether it leaves no gaps."""
+    def most_failures(self, blocks: int) -> int:
+        """Return the contradictions of the last attempt on a graph of this many blocks."""
+        share = min(1.0, FULLY_SEARCHED / max(blocks, 1))
+        return max(self.quick_failures, int(self.full_failures * share))
+
+    def efforts(self, blocks: int) -> tuple[tuple[int, bool], ...]:
+        """Return the failures of each start of the tree search, and whether it leaves no gaps."""
         quick = self.quick_failures
-        return (quick, False), (quick, True), (self.full_failures, False)
+        return (quick, False), (quick, True), (self.most_failures(blocks), False)
 
     @property
     def nodewise_efforts(self) -> tuple[tuple[int, bool], ...]:
@@ -90,6 +99,7 @@ class ProposalSearch:
         """Args: ``state`` is at its root and returns there after every call."""
         self.net, self.state, self.options = net, state, options
         self.domain = state.domain
+        self._efforts = options.efforts(len(net.weight))
         self._numbered = np.arange(len(net.weight))
 
     def sample(
@@ -106,7 +116,7 @@ class ProposalSearch:
         )
         for cuts in self._cuts(order, log_probs, best=False):
             return FOUND, self._drawn(cuts, random)
-        return self._stubborn(_no_proposal(log_probs), log_probs, random, self.options.efforts)
+        return self._stubborn(_no_proposal(log_probs), log_probs, random, self._efforts)
 
     def sample_nodewise(
         self, log_probs: Float64[np.ndarray, "M k"], random: UInt64[np.ndarray, "1"]
@@ -153,7 +163,7 @@ class ProposalSearch:
             break
         if kept is not None:
             return FOUND, kept
-        return self._stubborn(proposal, log_probs, random, self.options.efforts)
+        return self._stubborn(proposal, log_probs, random, self._efforts)
 
     def likeliest(self, log_probs: Float64[np.ndarray, "M k"]) -> Legal | None:
         """Return the likeliest cuts of the order that the distributions suggest."""
