@@ -11,6 +11,7 @@ is 64 times as slow.
 from __future__ import annotations
 
 import argparse
+import sys
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,7 +21,7 @@ from jaxtyping import Float64
 
 import go_rl
 import go_rl.envs  # registers the environments
-from go_rl.core import Device, OpKind
+from go_rl.core import Device, GoRLError, OpKind
 from go_rl.costs.models import Kernels
 
 ON_MATRIX_UNIT = (OpKind.MATMUL, OpKind.CONVOLUTION)
@@ -67,7 +68,7 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--samples", type=int, help="of each search, instead of seconds")
     parser.add_argument("--method", default="auto", help="auto, annealing, metis or random")
     args = parser.parse_args(arguments)
-    limit = {"samples": args.samples} if args.samples else {"seconds": args.seconds}
+    limit = {"samples": args.samples} if args.samples is not None else {"seconds": args.seconds}
     search = {"method": args.method, **limit}
     mine = MatrixAndVectorUnit()
     for cost in ("analytical", mine):
@@ -84,4 +85,7 @@ def main(arguments: list[str] | None = None) -> None:
 
 
 if __name__ == "__main__":
-    main()
+    try:
+        main()
+    except GoRLError as error:  # its message is a sentence for the user
+        sys.exit(str(error))

@@ -11,6 +11,7 @@ JMLR 2022): nothing is hidden in a library, and the parts are what one would cha
 from __future__ import annotations
 
 import argparse
+import sys
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
@@ -21,6 +22,7 @@ import jax.numpy as jnp
 import numpy as np
 import optax
 
+from go_rl.core import GoRLError
 from go_rl.envs import CurrentNode  # importing it registers the environment
 
 EPISODES, STEPS = 4, 128
@@ -174,6 +176,8 @@ def main() -> None:
     parser.add_argument("--steps", type=int, default=40_000)
     parser.add_argument("--seed", type=int, default=0)
     args = parser.parse_args()
+    if args.steps < 1 or args.seed not in range(2**31):
+        parser.error("--steps must be >= 1, --seed >= 0 and below 2^31")
     env, curve = made(args.graph, args.hardware), []
     policies = train(env, args.steps, args.seed, lambda *point: curve.append(point))
     for label, policy in zip(("untrained", "trained"), policies, strict=True):
@@ -182,4 +186,7 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    try:
+        main()
+    except GoRLError as error:  # its message is a sentence for the user
+        sys.exit(str(error))

@@ -11,12 +11,13 @@ heuristic.
 from __future__ import annotations
 
 import argparse
+import sys
 from typing import Any
 
 import gymnasium
 import numpy as np
 
-from go_rl.core import MissingDependencyError
+from go_rl.core import GoRLError, MissingDependencyError
 from go_rl.envs import CurrentNode  # importing it registers the environment
 
 
@@ -63,6 +64,8 @@ def main() -> None:
     parser.add_argument("--steps", type=int, default=40_000)
     parser.add_argument("--seed", type=int, default=0)
     args = parser.parse_args()
+    if args.steps < 1 or args.seed not in range(2**31):
+        parser.error("--steps must be >= 1, --seed >= 0 and below 2^31")
     env = made(args.graph, args.hardware)
     agent = new_agent(env, args.seed)
     for label, steps in (("untrained", 0), ("trained", args.steps)):
@@ -72,4 +75,7 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    try:
+        main()
+    except GoRLError as error:  # its message is a sentence for the user
+        sys.exit(str(error))

@@ -4,6 +4,7 @@ import ast
 import json
 import re
 import runpy
+import sys
 from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
@@ -83,6 +84,29 @@ def test_a_cost_model_of_ones_own(capsys):
     assert analytical.split(": ")[1] != own.split(": ")[1]
     assert episode.startswith("random fusion under matrix-and-vector-unit: reward -0.")
     assert episode.endswith("(ok)")
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ("one_file_ppo.py --graph nosuch.onnx", "nosuch.onnx: "),
+        ("one_file_ppo.py --seed -1", "--seed >= 0"),
+        ("one_file_ppo.py --steps 0", "--steps must be >= 1"),
+        ("train_off_the_shelf_agent.py --steps 0", "--steps must be >= 1"),
+        ("train_off_the_shelf_agent.py", 'pip install "go_rl[agents]"'),
+        ("cost_model_of_your_own.py --samples -1", "samples must be"),
+        ("cost_model_of_your_own.py --samples 0", "samples must be"),
+        ("cost_model_of_your_own.py --method nosuch", "'nosuch'"),
+    ],
+)
+def test_examples_refuse_bad_arguments_in_a_sentence(words, said, monkeypatch, capsys):
+    name, *arguments = words.split()
+    for absent in ("torch", "sb3_contrib"):
+        monkeypatch.setitem(sys.modules, absent, None)
+    monkeypatch.setattr(sys, "argv", [name, *arguments])
+    with pytest.raises(SystemExit) as left:
+        runpy.run_path(str(EXAMPLES / name), run_name="__main__")
+    assert said in f"{left.value.code} {capsys.readouterr().err}"
 
 
 @pytest.mark.parametrize("path", sorted(EXAMPLES.glob("*.py")), ids=lambda path: path.stem)
