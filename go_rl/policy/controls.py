@@ -67,13 +67,17 @@ def controlled_name(name: str, control: str | None) -> str:
     return name if control is None else f"{name} ({control})"
 
 
-def noted(plan: Plan, control: str | None) -> Plan:
-    """Return a policy's plan that says under which control arm it was made."""
-    if control is None:
+def noted(plan: Plan, control: str | None, agent: Agent) -> Plan:
+    """Return a policy's plan that says under which control arm it was made, and that the weights
+    are those of a blind ``agent`` where they are."""
+    arms = [] if control is None else [control]
+    if agent.blind and control != "blind":
+        arms.append("blind")
+    if not arms:
         return plan
-    note = f"Control arm {control} of {plan.optimizer}: {SAYS[control]}."
-    name = controlled_name(plan.optimizer, control)
-    return replace(plan, optimizer=name, notes=(*plan.notes, note))
+    notes = (f"Control arm {arm} of {plan.optimizer}: {SAYS[arm]}." for arm in arms)
+    name = controlled_name(plan.optimizer, ", ".join(arms))
+    return replace(plan, optimizer=name, notes=(*plan.notes, *notes))
 
 
 def _fresh(agent: Agent, seed: int) -> Params:

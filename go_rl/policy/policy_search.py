@@ -71,7 +71,7 @@ class PolicySearch:
         if decoder.start(incumbent, seed) and not progress.spent:
             _search(agent, decoder, (incumbent, progress), seed)
         plan = finish_plan(decoder.workspace, incumbent, self.name, seed, progress)
-        return noted(plan, self.control)
+        return noted(plan, self.control, agent)
 
 
 def _search(

@@ -99,6 +99,17 @@ BATCH = TINY_DISPATCH.prototypes
 """Samples of a round."""
 
 
+@pytest.mark.parametrize(
+    ("control", "name"), [(None, "policy (blind)"), ("untrained", "policy (untrained, blind)")]
+)
+def test_plans_of_weights_that_were_trained_blind_say_so(control, name):
+    blind = controlled(KINDS["dispatch"](), "blind", 0)
+    problem = two_chains().workspace.problem
+    plan = PolicySearch(blind, control=control).optimize(problem, Budget(samples=2), 0)
+    assert plan.optimizer == name
+    assert any("saw no edges" in note for note in plan.notes)
+
+
 @cache
 def problem() -> Problem:
     return priced(operators(3), "p100x2")

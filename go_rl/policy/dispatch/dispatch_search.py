@@ -64,7 +64,7 @@ class DispatchSearch:
                     _step(search, plans, incumbent, progress)
             agent = with_first(agent, search.finds)
         plan = finish_plan(plans.workspace, incumbent, self.name, seed, progress)
-        return noted(plan, self.control), agent
+        return noted(plan, self.control, agent), agent
 
     def with_memory(self, memory: dict[str, Any]) -> DispatchSearch:
         """Return the same method, which goes on where ``memory`` says (`Resumable`)."""

@@ -113,7 +113,7 @@ class FineTuned:
                 for each in lesson.learn(agent, learner):
                     learner = each
         plan = finish_plan(decoder.workspace, incumbent, self.name, seed, progress)
-        return noted(plan, self.control), agent.having(learner.params)
+        return noted(plan, self.control, agent), agent.having(learner.params)
 
 
 @dataclass(frozen=True, eq=False)

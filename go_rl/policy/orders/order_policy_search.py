@@ -61,7 +61,7 @@ class OrderPolicySearch:
         plan = OrderSearch(first, memory, self.name).optimize(problem, budget, seed)
         if plans.decides:
             agent = with_first(agent, memory["search"].search.finds)
-        return noted(plan, self.control), agent
+        return noted(plan, self.control, agent), agent
 
     def _agent(self, seed: int) -> Agent:
         agent = self.agent or shipped_agent(Objective.RING)
