@@ -12,6 +12,7 @@ from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_
 
 from go_rl.core import (
     Budget,
+    GoRLError,
     Hardware,
     Objective,
     ProblemError,
@@ -261,14 +262,14 @@ def options_from(kind: type[T], given: Mapping[str, Any], command: str) -> T:
     return kind(**given)
 
 
-def check_type(value: object, hint: Any, what: str) -> None:
-    """Raise a `SearchError` for an option of another type than its field's."""
+def check_type(value: object, hint: Any, what: str, error: type[GoRLError] = SearchError) -> None:
+    """Raise an error for an option of another type than its field's."""
     kinds = get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,)
     allowed = [_PLAIN.get(kind, _PLAIN[str]) for kind in kinds]
     for kind, _ in allowed:
         if isinstance(value, kind) and (kind is bool or not isinstance(value, bool)):
             return
-    raise SearchError(f"{what} must be {' or '.join(word for _, word in allowed)}, not {value!r}")
+    raise error(f"{what} must be {' or '.join(word for _, word in allowed)}, not {value!r}")
 
 
 def check_choice(value: object, hint: Any, what: str) -> None:

@@ -19,6 +19,7 @@ from go_rl.core.files.paths import user_cache
 from go_rl.core.files.run_lock import locked
 from go_rl.core.hardware.processor import own_target, processor_name
 from go_rl.core.ranges import COUNT, SEED, Range, check_ranges
+from go_rl.core.tuples import check_tuples
 from go_rl.costs.timing.config import CollectConfig
 
 if TYPE_CHECKING:
@@ -61,6 +62,7 @@ class CalibrateConfig:
     """Random seed of the choice."""
 
     def __post_init__(self) -> None:
+        check_tuples(self, "calibrate", TrainingError)
         check_ranges(
             self, "calibrate", TrainingError, minutes=Range(0, 24 * 60, above=True), kernels=COUNT,
             seed=SEED,

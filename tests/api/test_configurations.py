@@ -4,6 +4,7 @@ import re
 
 import pytest
 
+import go_rl
 from go_rl.api.calibrate_programs import CalibrateProgramsConfig
 from go_rl.api.options import FineTuneOptions, OptimizeOptions
 from go_rl.api.this_device import CalibrateConfig
@@ -142,6 +143,19 @@ WRONG = {
         (DispatchTrainConfig, {"best_of": (1, 99)}, "more samples than the policy has prototypes"),
         (TuneConfig, {"core": -1}, "core"), (TuneConfig, {"timeout": 0.0}, "timeout"),
     ],
+    GoRLError: [
+        (make, {name: text}, f"{name} must be a tuple such as ({text!r},), not {text!r}")
+        for make, name, text in (
+            (DispatchTrainConfig, "hardware", "p100x2"), (RingTrainConfig, "graphs", "g/vae.npz"),
+            (OrdersTrainConfig, "cost", "analytical"), (NodesTrainConfig, "decide", "placement"),
+            (CalibrateConfig, "networks", "vae"), (ProgramsConfig, "codegen", "x86-64-v3"),
+            (SamplingConfig, "fusions", "0.5"), (TrainProgramsConfig, "held_out", "resnet50"))
+    ] + [
+        (NodesTrainConfig, {"decide": ("fusion",)}, "decide[0] must be a tuple such as ('f"),
+        (EvaluateConfig, {"graphs": "zoo:vae"}, "evaluate: graphs must be a tuple such as ('zoo:v"),
+        (EvaluateConfig, {"graphs": ("a",), "methods": "policy"}, "methods must be a tuple"),
+        (RingTrainConfig, {"hardware": 5}, "train: hardware must be a tuple, not 5"),
+    ],
     TuningError: [
         (TuneConfig, {"minutes": 0.0}, "minutes"), (TuneConfig, {"minutes": INF}, "minutes"),
         (TuneConfig, {"k_graph": 0}, "k_graph"), (TuneConfig, {"k_kernel": 0}, "k_kernel"),
@@ -238,3 +252,20 @@ def test_seeds_that_no_generator_takes_are_refused(make):
     for seed in (-1, LARGEST + 1):
         with pytest.raises(GoRLError, match=f"seed must be >= 0 and below 2.62, not {seed}"):
             make(seed=seed)
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        (("x", "runs"), "config must be a RingTrainConfig or OrdersTrainConfig or"),
+        ((RingTrainConfig(), 5), "pretrain: folder must be a text or a path, not 5"),
+        (
+            (RingTrainConfig(), "runs", "a.onnx"),
+            "pretrain: graphs must be a tuple such as ('a.onnx',)",
+        ),
+    ],
+)
+def test_pretrain_names_an_argument_of_another_type(given, said, unchecked_types, tmp_path):
+    config, folder, *graphs = given
+    with pytest.raises(TrainingError, match=re.escape(said)):
+        go_rl.pretrain(config, folder, graphs=graphs[0] if graphs else None)

@@ -14,6 +14,7 @@ from go_rl.core.hardware.links import MESHES, Links, Topology
 from go_rl.core.hardware.presets import load_hardware
 from go_rl.core.hardware.systems import joined_hosts
 from go_rl.core.ranges import COUNT, FINITE, FINITE_POSITIVE, check_ranges
+from go_rl.core.tuples import check_tuples
 
 Ask = Callable[[str, str], str]
 """Returns the answer to a question, given the question and the default."""
@@ -74,6 +75,7 @@ def describe_hardware(asked: NewHardware) -> Hardware:
     Raises:
         HardwareError: a preset, a figure or the links are missing or wrong; the field is named.
     """
+    check_tuples(asked, "hardware new", HardwareError)
     check_ranges(
         asked, "hardware new", HardwareError, count=COUNT, launch_us=FINITE, link_us=FINITE,
         network_us=FINITE, **dict.fromkeys(FIGURES, FINITE_POSITIVE),

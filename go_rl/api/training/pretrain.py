@@ -8,15 +8,18 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from go_rl.api.options import check_type
 from go_rl.api.progress import Progress, ignore
 from go_rl.core import GoRLError, TrainingError, load_hardware
 from go_rl.core.files.run_lock import locked
 from go_rl.core.files.whole_file import write_text, writing
 from go_rl.core.optimizer import Milestone
+from go_rl.core.tuples import check_tuple
 from go_rl.policy.config import POLICIES
 from go_rl.policy.learn.config import (
     CHECKPOINTS,
     CONFIG_FILE,
+    TRAININGS,
     PrototypeTrainConfig,
     RunConfig,
     TrainConfig,
@@ -57,6 +60,7 @@ def pretrain(
         processes: that train together; one by default.
 
     Raises:
+        TrainingError: an argument is of another type.
         TrainingError, CheckpointError: see `go_rl.policy.learn.pretrain.pretrain` and
             `go_rl.policy.learn.processes.join.joined`; what one process raises, all raise.
         MissingDependencyError: Ray is not installed.
@@ -68,9 +72,14 @@ def pretrain(
     from go_rl.policy.learn.processes.join import joined
     from go_rl.policy.learn.prototypes.run import pretrain_prototypes
 
+    if not isinstance(config, PrototypeTrainConfig | TrainConfig):
+        kinds = " or ".join(kind.__name__ for kind in TRAININGS.values())
+        raise TrainingError(f"pretrain: config must be a {kinds}, not {config!r}")
+    check_type(folder, str | Path, "pretrain: folder", TrainingError)
+    if graphs is not None:
+        check_tuple(graphs, "pretrain: graphs", TrainingError)
     own = config.graphs if graphs is None else [str(each) for each in graphs]
     config = replace(config, graphs=listed_files(own))
-    assert isinstance(config, PrototypeTrainConfig | TrainConfig)
     _check_hardware(config)
     updates = config.updates
 

@@ -13,6 +13,7 @@ from go_rl.core.errors import nearest
 from go_rl.core.files.run_lock import exclusive
 from go_rl.core.optimizer import Milestone
 from go_rl.core.ranges import COUNT, POSITIVE, SEED, Range, check_ranges
+from go_rl.core.tuples import check_tuples
 
 if TYPE_CHECKING:
     import numpy as np
@@ -75,6 +76,7 @@ class TrainProgramsConfig:
     """JSON file with features of devices that are not in the table (docs/programs.md)."""
 
     def __post_init__(self) -> None:
+        check_tuples(self, "train programs", TrainingError)
         check_ranges(
             self, "train programs", TrainingError, updates=COUNT, members=COUNT,
             search_updates=Range(LEAST_SEARCH_UPDATES), seed=SEED, most_spread=POSITIVE,

@@ -9,6 +9,7 @@ import tyro
 
 from go_rl.core import Budget, SearchError, TrainingError, decision_names
 from go_rl.core.ranges import COUNT, FINITE, POSITIVE, check_ranges
+from go_rl.core.tuples import check_tuples
 from go_rl.costs.models.registry import check_cost
 from go_rl.policy.config import Control, check_control
 
@@ -72,6 +73,7 @@ class EvaluateConfig:
     """Improvements over the compiler heuristic whose samples are counted."""
 
     def __post_init__(self) -> None:
+        check_tuples(self, "evaluate", TrainingError)
         for name in ("graphs", "hardware", "rules"):
             if getattr(self, name) == ():
                 raise TrainingError(f"evaluate: {name} needs at least one entry")

@@ -18,6 +18,7 @@ from go_rl.core.ranges import (
     Range,
     check_ranges,
 )
+from go_rl.core.tuples import check_tuples
 
 Varied = Literal["fusion", "flags", "layouts"]
 IDLE = 1.1
@@ -41,6 +42,7 @@ class SamplingConfig:
     """Random seed."""
 
     def __post_init__(self) -> None:
+        check_tuples(self, "measure", TrainingError)
         check_ranges(
             self, "measure", TrainingError, kernels=COUNT, fusions=SHARE, most_flops=POSITIVE,
             most_bytes=POSITIVE, seed=SEED,
@@ -224,6 +226,7 @@ class ProgramsConfig:
     timing: ProgramTiming = field(default_factory=ProgramTiming)
 
     def __post_init__(self) -> None:
+        check_tuples(self, "measure", TrainingError)
         check_ranges(
             self, "measure", TrainingError, candidates=COUNT, most_seconds=POSITIVE,
             memory=Range(1e9), build_core=NOT_NEGATIVE,

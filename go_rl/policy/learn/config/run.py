@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 from go_rl.core import DECISIONS, RULE_SETS, CheckpointError, TrainingError, decision_names
 from go_rl.core.errors import nearest
 from go_rl.core.ranges import COUNT, NOT_NEGATIVE, PART, SEED, SHARE, Range, check_ranges
+from go_rl.core.tuples import check_tuples
 from go_rl.costs.models.registry import check_cost
 from go_rl.graphs.cutting.colocation import check_colocation
 from go_rl.graphs.zoo.index import TRAINED
@@ -66,6 +67,7 @@ class RunConfig(ABC):
     """Training runs that were tried for these weights, this one included; only the card says it."""
 
     def __post_init__(self) -> None:
+        check_tuples(self, "train", TrainingError)
         check_ranges(self, "train", TrainingError, seed=SEED, attempts=COUNT, max_nodes=COUNT)
 
     def to_json(self) -> str:
