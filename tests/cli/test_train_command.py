@@ -139,6 +139,13 @@ def test_a_run_of_another_network_differs_in_that_alone():
     assert CONFIG.differing(other) == "network was 'dispatch' and is 'ring'"
 
 
+def test_a_damaged_configuration_of_a_run_is_named(refused, tmp_path):
+    (tmp_path / "new").mkdir()
+    (tmp_path / "new" / "config.json").write_text(DispatchTrainConfig().to_json()[:20])
+    found = refused(*DISPATCH[:2], "new", *DISPATCH[2:], said="new/config.json: is damaged (")
+    assert "another configuration" not in found.err
+
+
 def test_a_stopped_run_says_what_it_kept(command, run, monkeypatch):
     def pretrain(*given, **options):
         raise Terminated

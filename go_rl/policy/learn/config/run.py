@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 
 from go_rl.core import DECISIONS, RULE_SETS, CheckpointError, TrainingError, decision_names
 from go_rl.core.errors import nearest
+from go_rl.core.files.strict_json import parse_json
 from go_rl.core.ranges import COUNT, NOT_NEGATIVE, PART, SEED, SHARE, Range, check_ranges
 from go_rl.core.tuples import check_tuples
 from go_rl.costs.models.registry import check_cost
@@ -74,13 +75,19 @@ class RunConfig(ABC):
         """Return the configuration as JSON text, the name of its policy first."""
         return json.dumps({NETWORK: self.kind, **asdict(self)}, indent=2)
 
-    def check_goes_on(self, folder: Path, text: str) -> None:
-        """Check that a run in a folder, of which ``text`` is the configuration as JSON, may go on
-        with this one.
+    def check_goes_on(self, folder: Path, text: str, recorded: Path) -> None:
+        """Check that a run in a folder, of which ``text`` is the configuration as JSON, as
+        ``recorded`` in a file, may go on with this one.
 
         Raises:
-            CheckpointError: more than ``updates`` differs.
+            CheckpointError: the text is damaged, or more than ``updates`` differs.
         """
+        try:
+            parse_json(text)
+        except ValueError as error:
+            raise CheckpointError(
+                f"{recorded}: is damaged ({error}); restore it, or start in an empty folder"
+            ) from error
         if differing := self.differing(text):
             raise CheckpointError(
                 f"{folder}: was made with another configuration: {differing}; resume with the same "

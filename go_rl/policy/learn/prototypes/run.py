@@ -223,7 +223,7 @@ def _own_folder(folder: Path, config: PrototypeTrainConfig) -> None:
     with writing(folder, CheckpointError):
         folder.mkdir(parents=True, exist_ok=True)
         if path.exists():
-            config.check_goes_on(folder, path.read_text(encoding="utf-8"))
+            config.check_goes_on(folder, path.read_text("utf-8", errors="replace"), path)
         write_text(path, config.to_json() + "\n")
 
 

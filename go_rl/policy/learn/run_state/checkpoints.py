@@ -112,7 +112,7 @@ class Checkpoints:
                 f"{self.folder}/{step}: lacks {', '.join(sorted(missing))}; remove it to resume "
                 "from the one before"
             )
-        config.check_goes_on(self.folder, meta["config"])
+        config.check_goes_on(self.folder, meta["config"], self.folder / str(step))
         if config.updates < step:
             raise CheckpointError(
                 f"{self.folder}: holds {step} updates, more than updates={config.updates}; ask for "
