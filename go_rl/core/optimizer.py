@@ -161,6 +161,14 @@ class Progress:
         limit = self.budget.seconds
         return float("inf") if limit is None else limit - self.wall_seconds
 
+    def affordable(self, sample_seconds: float, most: int) -> int:
+        """Return how many samples, 1 to ``most``, fit into the seconds that are left when one takes
+        ``sample_seconds``; inf: not known yet."""
+        left = self.remaining_seconds
+        if left == float("inf"):
+            return most
+        return int(min(max(left / sample_seconds, 1.0), most)) if sample_seconds > 0 else most
+
     @property
     def share(self) -> float:
         """Share of the budget that is used up, 0 to 1."""

@@ -97,7 +97,8 @@ def _search(
         drawing = progress.wall_seconds - began
         first, last = 0, int(min(len(noise), progress.remaining_samples))
         while first < last and (first == 0 or not progress.spent):
-            began, size = progress.wall_seconds, _affordable(progress, sample_seconds, last - first)
+            began = progress.wall_seconds
+            size = progress.affordable(sample_seconds, last - first)
             mine = _rows(proposals, first, first + size)
             rollouts = decoder.price(mine, number + first)
             carried.offer(mine, rollouts, size)
@@ -121,11 +122,3 @@ def _noise(agent: Agent, rounds: int, size: int) -> Float32[np.ndarray, "B"]:
 
 def _rows(proposals: ProposalArrays, first: int, end: int) -> ProposalArrays:
     return jax.tree.map(lambda x: x[first:end], proposals)
-
-
-def _affordable(progress: Progress, sample_seconds: float, most: int) -> int:
-    """Samples to decode and price at once when one takes ``sample_seconds``; inf: not known yet."""
-    left = progress.remaining_seconds
-    if left == float("inf"):
-        return most
-    return int(min(max(left / sample_seconds, 1.0), most)) if sample_seconds > 0 else most

@@ -41,6 +41,13 @@ def test_what_does_not_fit_is_refused(fields, words):
     assert words in str(error.value)
 
 
+def test_as_many_samples_are_priced_at_once_as_there_are_seconds_for():
+    limited, free = Progress(Budget(seconds=100.0)), Progress(Budget(samples=10))
+    assert [limited.affordable(s, 8) for s in (np.inf, 1000.0, 1.0, 0.0)] == [1, 1, 8, 8]
+    assert 1 < limited.affordable(30.0, 8) <= 3
+    assert free.affordable(np.inf, 8) == 8
+
+
 def test_progress_keeps_the_best_curve():
     progress = Progress(Budget(samples=10))
     assert [progress.record(v, n) for v, n in ((3.0, 4), (5.0, 1), (2.0, 4))] == [True, False, True]

@@ -59,9 +59,10 @@ class DispatchSearch:
         progress = Progress(budget, OPEN_SAMPLES)
         incumbent = Incumbent(plans.workspace, progress)
         if plans.start(incumbent, seed) and search is not None:
+            sample_seconds = float("inf")
             with ending_early():
                 while not progress.spent and self._goes_on(search):
-                    _step(search, plans, incumbent, progress)
+                    sample_seconds = _step(search, plans, incumbent, progress, sample_seconds)
             agent = with_first(agent, search.finds)
         plan = finish_plan(plans.workspace, incumbent, self.name, seed, progress)
         return noted(plan, self.control, agent), agent
@@ -99,10 +100,14 @@ def _plans(problem: Problem) -> DispatchPlans:
 
 
 def _step(
-    search: CrossEntropy, plans: DispatchPlans, incumbent: Incumbent, progress: Progress
-) -> None:
-    """Price what is left of a batch, at most `BATCH` and as many as the budget has."""
-    size = int(min(BATCH, max(progress.remaining_samples, 1)))
-    scored = plans.dispatch.evaluate(search.ask()[:size])
+    search: CrossEntropy, plans: DispatchPlans, incumbent: Incumbent, progress: Progress,
+    sample_seconds: float,
+) -> float:  # fmt: skip
+    """Price what is left of a batch, at most `BATCH` and as many as the budget has when one takes
+    ``sample_seconds``; return the seconds that one took."""
+    most = int(min(BATCH, max(progress.remaining_samples, 1)))
+    began = progress.wall_seconds
+    scored = plans.dispatch.evaluate(search.ask()[: progress.affordable(sample_seconds, most)])
     incumbent.offer_scored(scored)
     search.tell(scored.seconds)
+    return (progress.wall_seconds - began) / len(scored.seconds)
