@@ -157,3 +157,6 @@ def test_a_stopped_run_says_what_it_kept(command, run, monkeypatch):
     assert "the same command goes on from there" in found.err
     found = command("train", "policy", "new")
     assert "stopped; no checkpoint yet" in found.err
+    monkeypatch.setattr("go_rl.policy.learn.prototypes.run.pretrain_prototypes", pretrain)
+    found = command(*DISPATCH[:2], "searched", *DISPATCH[2:])
+    assert "stopped; finished searches and stages are kept; the same command goes" in found.err

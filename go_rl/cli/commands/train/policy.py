@@ -23,6 +23,7 @@ from go_rl.policy.learn.config import (
     DEFAULT_NETWORK,
     TRAININGS,
     WEIGHTS_FILE,
+    PrototypeTrainConfig,
     RunConfig,
     read_training,
 )
@@ -105,7 +106,8 @@ def _train(config: TrainOptions) -> int:
     from go_rl.api.training.pretrain import effort_sentence, pretrain
 
     shown = counting(f"training {training.name}: reading the problems", training.updates)
-    with shown as report, saying_what_is_kept(folder):
+    is_searched = isinstance(training, PrototypeTrainConfig)
+    with shown as report, saying_what_is_kept(folder, is_searched):
         weights = pretrain(
             training, folder, report=report, workers=config.workers, processes=config.processes
         )
@@ -129,13 +131,16 @@ def _train(config: TrainOptions) -> int:
 
 
 @contextmanager
-def saying_what_is_kept(folder: Path) -> Iterator[None]:
-    """Let an interrupt say from which update the same command will go on."""
+def saying_what_is_kept(folder: Path, is_searched: bool = False) -> Iterator[None]:
+    """Let an interrupt say from where the same command will go on: a run of prototypes, whose
+    problems are searched, has no checkpoints of updates."""
     try:
         yield
     except KeyboardInterrupt as stop:
         done = [int(p.name) for p in (folder / CHECKPOINTS).glob("*") if p.name.isdecimal()]
         kept = f"the checkpoint after {max(done)} updates is kept" if done else "no checkpoint yet"
+        if is_searched:
+            kept = "finished searches and stages are kept"
         if (folder / WEIGHTS_FILE).exists():
             kept += f", the best weights so far are {folder / WEIGHTS_FILE}"
         raise type(stop)(f"stopped; {kept}; the same command goes on from there") from None
