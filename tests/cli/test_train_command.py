@@ -146,6 +146,14 @@ def test_a_damaged_configuration_of_a_run_is_named(refused, tmp_path):
     assert "another configuration" not in found.err
 
 
+def test_a_folder_of_another_command_is_left_alone(refused, tmp_path):
+    text = json.dumps({"source": {}, "search": {}})
+    (tmp_path / "new").mkdir()
+    (tmp_path / "new" / "config.json").write_text(text)
+    refused(*DISPATCH[:2], "new", *DISPATCH[2:], said="config.json: is the options of a search")
+    assert (tmp_path / "new" / "config.json").read_text() == text
+
+
 def test_a_stopped_run_says_what_it_kept(command, run, monkeypatch):
     def pretrain(*given, **options):
         raise Terminated

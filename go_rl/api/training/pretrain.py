@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING, Any
 from go_rl.api.options import check_type
 from go_rl.api.progress import Progress, ignore
 from go_rl.core import GoRLError, TrainingError, load_hardware
+from go_rl.core.files.own_json import TRAINING, kind_of
 from go_rl.core.files.run_lock import locked
+from go_rl.core.files.strict_json import read_json
 from go_rl.core.files.whole_file import write_text, writing
 from go_rl.core.optimizer import Milestone
 from go_rl.core.tuples import check_tuple
@@ -81,6 +83,7 @@ def pretrain(
     own = config.graphs if graphs is None else [str(each) for each in graphs]
     config = replace(config, graphs=listed_files(own))
     _check_hardware(config)
+    _check_folder(Path(folder))
     updates = config.updates
 
     def tell(done: int, sentence: str) -> None:
@@ -122,6 +125,17 @@ def _check_hardware(config: PrototypeTrainConfig | TrainConfig) -> None:
                 f"train: network {config.kind} needs {objective.traits.topology_hint[0]}; "
                 f"hardware {name!r} has {links} links"
             )
+
+
+def _check_folder(folder: Path) -> None:
+    """Raise an error for a folder in which another command has left its configuration."""
+    path = folder / CONFIG_FILE
+    try:
+        found = kind_of(read_json(path))
+    except (OSError, ValueError):  # there is none, or it is damaged, which the run says itself
+        return
+    if found not in (None, TRAINING):
+        raise TrainingError(f"{path}: is {found}; give a new folder, or that of a training run")
 
 
 def _check_alone(workers: str, processes: ProcessConfig) -> None:
