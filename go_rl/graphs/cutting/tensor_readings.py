@@ -30,10 +30,10 @@ class TensorReadings:
         key = self.graph.senders.astype(np.int64) * outputs + self.graph.edge_output
         return np.unique(key, return_inverse=True)[1].astype(np.int64)
 
-    @property
+    @cached_property
     def num_tensors(self) -> int:
         """Number of tensors that are read."""
-        return int(self._by_tensor.size and self.tensor[self._by_tensor[-1]] + 1)
+        return int(self.tensor.max(initial=-1)) + 1
 
     @cached_property
     def first(self) -> Bool[np.ndarray, "E"]:
