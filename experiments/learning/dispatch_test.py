@@ -27,15 +27,17 @@ from itertools import product
 import numpy as np
 from jaxtyping import Float64
 
-from experiments.experiment import RESULTS, Experiment, timed
+from experiments.experiment import RESULTS, Experiment, processor_seconds, timed
 from experiments.learning import auto_alone
 from experiments.learning.best_known import VisitRow
 from experiments.learning.dispatch_curves import DispatchPolicies, composed_curve, dispatch_plans
 from experiments.page_text import markdown_table
-from experiments.rows import grouped, read_rows
+from experiments.rows import KeptRows, grouped, read_rows
 from experiments.statistics import lead, lead_cell, mean_logs
+from go_rl.compare.portfolio.portfolio import run
 from go_rl.compare.portfolio.registry import METHODS
 from go_rl.core import DECISIONS, Budget, Objective, Plan
+from go_rl.costs.models.zoo_problem import priced_problem
 from go_rl.graphs.zoo.best_known import best_entries
 from go_rl.graphs.zoo.index import zoo_entry
 from go_rl.graphs.zoo.problems import ZooProblem, zoo_problems
@@ -56,6 +58,8 @@ FURTHER = tuple(
     )
 )  # fmt: skip
 """Graphs, of training iterations, and hardware that no frozen problem has."""
+SEARCHED = RESULTS / "best_known.csv"
+"""Rows of long searches."""
 DRAWN = ("untrained", "random encoder", "from scratch", "annealing", "fine-tuned")
 """Arms with a run for each evaluation seed; the others draw nothing."""
 TARGETS = (
@@ -95,6 +99,9 @@ class DispatchTest(DispatchPolicies, Experiment):
     """Runs of arms that draw anything."""
     most_nodes: int = 11_000
     """Largest graph."""
+    search: float = 0.0
+    """Seconds of a processor for which ``auto`` looks for better plans of the further problems, as
+    `best_known` does for frozen ones; 0: it does not."""
 
     def run(self) -> None:
         """Make the missing rows, then the page."""
@@ -106,6 +113,12 @@ class DispatchTest(DispatchPolicies, Experiment):
             lambda name, arm, seed: self._row(name, *named[name], arm, seed, kept.rows),
             ("problem", "arm", "seed"),
         )
+        if self.search:
+            further = [name for name, (_, cost) in named.items() if cost != "analytical"]
+            KeptRows(VisitRow, SEARCHED).fill(
+                [(name, 0) for name in further],
+                lambda name, seed: self._visit(name, *named[name], seed, kept.rows),
+            )
         self.write_page(page(kept.rows, self))
 
     def _row(
@@ -124,6 +137,19 @@ class DispatchTest(DispatchPolicies, Experiment):
         return Row(
             name, named.family, arm, seed, **best, to_scratch=caught,
             processor_seconds=round(spent, 2),
+        )  # fmt: skip
+
+    def _visit(
+        self, name: str, named: ZooProblem, cost: str, seed: int, known: list[Row]
+    ) -> VisitRow:
+        """Search for a better plan than those of all arms."""
+        mine = [[getattr(row, f"best_{k}") for k in COUNTS] for row in known if row.problem == name]
+        with processor_seconds():
+            found = run(priced_problem(named, cost), budget=Budget(seconds=self.search), seed=seed)
+        best, before = found.best, float(np.nanmin(mine))
+        return VisitRow(
+            name, seed, named.objective, self.search, 1e3 * before,
+            1e3 * min(before, best.evaluation.seconds), best.gap, best.optimizer,
         )  # fmt: skip
 
     @cached_property
@@ -197,7 +223,7 @@ def _known(problem: str) -> float:
     entries = best_entries()
     known = [entries[problem].seconds] if problem in entries else []
     ran = read_rows(auto_alone.Row, RESULTS / "auto_test.csv")
-    searched = read_rows(VisitRow, RESULTS / "best_known.csv")
+    searched = read_rows(VisitRow, SEARCHED)
     known += [row.value for row in ran if row.problem == problem]
     known += [row.after / 1e3 for row in searched if row.problem == problem]
     return min(known, default=np.inf)
