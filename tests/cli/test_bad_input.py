@@ -70,7 +70,7 @@ REFUSED = [
     ("evaluate zoo:unett --methods greedy", "did you mean 'unet'?"),
     (f"{FINETUNE} makespan --weights orders-1.0", "for objective ring, not makespan"),
     (f"{FINETUNE} ring --weights dispatch-2.5", "for objective makespan, not ring"),
-    (f"{FINETUNE} ring --batch 1", "batch must be >= 2"),
+    (f"{FINETUNE} ring --batch 1", "fine-tuning: --batch must be >= 2"),
     (f"{FINETUNE} makespan --batch 4", "batch has no meaning for policy dispatch"),
     (f"{FINETUNE} makespan --hardware ring4", "needs fully connected devices"),
     (f"{FINETUNE} makespan --entropy 0.1", "entropy has no meaning for policy dispatch"),

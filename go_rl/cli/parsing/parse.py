@@ -58,7 +58,7 @@ _UNKNOWN = re.compile(r"no option (--[^\s;]+)")
 _VALUE = re.compile(r"Missing value for argument '(.*?)'\..*")
 _UNION = re.compile(r"no type matching .* - <class '(?:int|float|str)'>: ")
 _FIRST = re.compile(
-    r"(?:(?P<part>[a-z][a-z ]*): )?(?P<field>[a-z]\w*)"
+    r"(?:(?P<part>[a-z][a-z -]*): )?(?P<field>[a-z]\w*)"
     r"(?= (?:must|needs|has no|names|runs|is|are)\b)"
 )
 _NAMES = re.compile(r"(?<![\w'.])(?<!: )[a-z]+(?:_[a-z]+)+(?![\w':=])")
