@@ -26,7 +26,7 @@ import numpy as np
 from jaxtyping import Bool, Float64, Int64
 
 from go_rl.core import TrainingError
-from go_rl.core.ranges import COUNT, LESS_THAN_ALL, Range, check_ranges
+from go_rl.core.config_checks import COUNT, LESS_THAN_ALL, Range, check_ranges
 from go_rl.costs.learning.metrics import groups_of, least_of_group
 from go_rl.costs.programs.learn.examples import ProgramExamples, ProgramInputs
 from go_rl.costs.programs.workloads import TensorTask

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING
 from go_rl.api.progress import Progress, ignore
 from go_rl.api.this_device import check_core, records_beside
 from go_rl.core import TrainingError
+from go_rl.core.config_checks import PART, SEED, Range, check_ranges
 from go_rl.core.files.run_lock import locked
 from go_rl.core.hardware.processor import own_target
-from go_rl.core.ranges import PART, SEED, Range, check_ranges
 from go_rl.costs.timing.config import FEW_VISITS, ProgramsConfig, ProgramTiming, SamplingConfig
 
 if TYPE_CHECKING:

@@ -20,8 +20,8 @@ from go_rl.core import (
     decision_names,
     rule_set,
 )
+from go_rl.core.config_checks import SEED
 from go_rl.core.errors import nearest
-from go_rl.core.ranges import SEED
 from go_rl.costs.models import CostModel
 from go_rl.costs.models.registry import check_cost
 from go_rl.graphs.cutting.colocation import Colocation, check_colocation

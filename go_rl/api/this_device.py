@@ -15,11 +15,10 @@ from typing import TYPE_CHECKING, Any
 from go_rl.api.predict import THIS
 from go_rl.api.progress import Progress, ignore, of_total
 from go_rl.core import TrainingError
+from go_rl.core.config_checks import COUNT, SEED, Range, check_ranges, check_tuples
 from go_rl.core.files.paths import user_cache
 from go_rl.core.files.run_lock import locked
 from go_rl.core.hardware.processor import own_target, processor_name
-from go_rl.core.ranges import COUNT, SEED, Range, check_ranges
-from go_rl.core.tuples import check_tuples
 from go_rl.costs.timing.config import CollectConfig
 
 if TYPE_CHECKING:

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from go_rl.core import GoRLError
+from go_rl.core.config_checks import COUNT, FINITE_POSITIVE, PART, SEED, Range, check_ranges
 from go_rl.core.errors import nearest
 from go_rl.core.hardware.processor import own_target
-from go_rl.core.ranges import COUNT, FINITE_POSITIVE, PART, SEED, Range, check_ranges
 from go_rl.costs.timing.config import ADAPTIVE_VISITS, FEW_VISITS, CollectConfig, TimingConfig
 
 GuideName = Literal["learned", "analytical", "random", "everything"]

@@ -8,13 +8,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
 
+from go_rl.core.config_checks import COUNT, FINITE, FINITE_POSITIVE, check_ranges, check_tuples
 from go_rl.core.errors import HardwareError, nearest
 from go_rl.core.hardware.hardware import Device, Hardware
 from go_rl.core.hardware.links import MESHES, Links, Topology
 from go_rl.core.hardware.presets import load_hardware
 from go_rl.core.hardware.systems import joined_hosts
-from go_rl.core.ranges import COUNT, FINITE, FINITE_POSITIVE, check_ranges
-from go_rl.core.tuples import check_tuples
 
 Ask = Callable[[str, str], str]
 """Returns the answer to a question, given the question and the default."""

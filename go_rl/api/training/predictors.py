@@ -11,10 +11,10 @@ from jaxtyping import Int
 
 from go_rl.api.progress import Progress, count_updates, ignore
 from go_rl.core import TrainingError
+from go_rl.core.config_checks import COUNT, LESS_THAN_ALL, SEED, check_ranges
 from go_rl.core.files.run_lock import exclusive
 from go_rl.core.hardware.processor import own_target
 from go_rl.core.optimizer import Milestone
-from go_rl.core.ranges import COUNT, LESS_THAN_ALL, SEED, check_ranges
 
 if TYPE_CHECKING:
     from go_rl.costs.kernels.measure.data import KernelData

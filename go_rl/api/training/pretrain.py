@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any
 from go_rl.api.options import check_type
 from go_rl.api.progress import Progress, ignore
 from go_rl.core import GoRLError, TrainingError, load_hardware
+from go_rl.core.config_checks import check_tuple
 from go_rl.core.files.own_json import TRAINING, kind_of
 from go_rl.core.files.run_lock import locked
 from go_rl.core.files.strict_json import read_json
 from go_rl.core.files.whole_file import write_text, writing
 from go_rl.core.optimizer import Milestone
-from go_rl.core.tuples import check_tuple
 from go_rl.policy.config import POLICIES
 from go_rl.policy.learn.config import (
     CHECKPOINTS,
@@ -62,9 +62,9 @@ def pretrain(
         processes: that train together; one by default.
 
     Raises:
-        TrainingError: an argument is of another type.
-        TrainingError, CheckpointError: see `go_rl.policy.learn.pretrain.pretrain` and
-            `go_rl.policy.learn.processes.join.joined`; what one process raises, all raise.
+        TrainingError, CheckpointError: an argument is of another type; see also
+            `go_rl.policy.learn.pretrain.pretrain` and `go_rl.policy.learn.processes.join.joined`;
+            what one process raises, all raise.
         MissingDependencyError: Ray is not installed.
         HardwareError: one is not known.
     """
@@ -74,12 +74,7 @@ def pretrain(
     from go_rl.policy.learn.processes.join import joined
     from go_rl.policy.learn.prototypes.run import pretrain_prototypes
 
-    if not isinstance(config, PrototypeTrainConfig | TrainConfig):
-        kinds = " or ".join(kind.__name__ for kind in TRAININGS.values())
-        raise TrainingError(f"pretrain: config must be a {kinds}, not {config!r}")
-    check_type(folder, str | Path, "pretrain: folder", TrainingError)
-    if graphs is not None:
-        check_tuple(graphs, "pretrain: graphs", TrainingError)
+    config = _checked(config, folder, graphs)
     own = config.graphs if graphs is None else [str(each) for each in graphs]
     config = replace(config, graphs=listed_files(own))
     _check_hardware(config)
@@ -113,6 +108,19 @@ def _begun(folder: Path) -> Iterator[None]:
         if not known and not any((folder / CHECKPOINTS).glob("*")):
             path.unlink(missing_ok=True)
         raise
+
+
+def _checked(
+    config: RunConfig, folder: object, graphs: object
+) -> PrototypeTrainConfig | TrainConfig:
+    """Return the configuration; raise an error for an argument of `pretrain` of another type."""
+    if not isinstance(config, PrototypeTrainConfig | TrainConfig):
+        kinds = " or ".join(kind.__name__ for kind in TRAININGS.values())
+        raise TrainingError(f"pretrain: config must be a {kinds}, not {config!r}")
+    check_type(folder, str | Path, "pretrain: folder", TrainingError)
+    if graphs is not None:
+        check_tuple(graphs, "pretrain: graphs", TrainingError)
+    return config
 
 
 def _check_hardware(config: PrototypeTrainConfig | TrainConfig) -> None:

@@ -9,11 +9,10 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from go_rl.api.progress import Progress, count_updates, ignore, of_total
 from go_rl.core import TrainingError
+from go_rl.core.config_checks import COUNT, POSITIVE, SEED, Range, check_ranges, check_tuples
 from go_rl.core.errors import nearest
 from go_rl.core.files.run_lock import exclusive
 from go_rl.core.optimizer import Milestone
-from go_rl.core.ranges import COUNT, POSITIVE, SEED, Range, check_ranges
-from go_rl.core.tuples import check_tuples
 
 if TYPE_CHECKING:
     import numpy as np

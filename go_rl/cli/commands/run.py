@@ -14,8 +14,8 @@ from go_rl.cli.exit_codes import OK, REJECTED
 from go_rl.cli.folders import check_file
 from go_rl.cli.model_arguments import Dims, sizes_of
 from go_rl.core import ExecutionError
+from go_rl.core.config_checks import NOT_NEGATIVE, check_ranges
 from go_rl.core.printable import listed, message_line
-from go_rl.core.ranges import NOT_NEGATIVE, check_ranges
 from go_rl.plans.pipeline.config import PipelineConfig
 from go_rl.report.text_table import TextTable
 

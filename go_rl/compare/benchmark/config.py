@@ -8,8 +8,7 @@ from typing import Annotated
 import tyro
 
 from go_rl.core import Budget, SearchError, TrainingError, decision_names
-from go_rl.core.ranges import COUNT, FINITE, POSITIVE, check_ranges
-from go_rl.core.tuples import check_tuples
+from go_rl.core.config_checks import COUNT, FINITE, POSITIVE, check_ranges, check_tuples
 from go_rl.costs.models.registry import check_cost
 from go_rl.policy.config import Control, check_control
 

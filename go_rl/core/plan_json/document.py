@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 import numpy as np
 from jaxtyping import Int16, Int64
 
+from go_rl.core.config_checks import SEED
 from go_rl.core.errors import PlanError, nearest
 from go_rl.core.evaluation import Evaluation, Fidelity, Means, Status
 from go_rl.core.files.strict_json import shown
@@ -28,7 +29,6 @@ from go_rl.core.plan_json.fields import (
     is_device,
     is_number,
 )
-from go_rl.core.ranges import SEED
 
 DERIVED = ("value", "throughput", "gap", "effective_chips", "status")
 """Fields for outside readers that follow from others."""

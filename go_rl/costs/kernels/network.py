@@ -20,7 +20,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from go_rl.core import TrainingError
-from go_rl.core.ranges import COUNT, Range, check_ranges
+from go_rl.core.config_checks import COUNT, Range, check_ranges
 from go_rl.costs.kernels.batch import KernelBatch
 
 EncoderName = Literal["graphsage", "attention", "sequence", "none"]

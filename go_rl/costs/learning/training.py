@@ -17,7 +17,7 @@ import optax
 from jaxtyping import Array
 
 from go_rl.core import TrainingError
-from go_rl.core.ranges import COUNT, POSITIVE, check_ranges
+from go_rl.core.config_checks import COUNT, POSITIVE, check_ranges
 
 Params = Any
 Trained = TypeVar("Trained")

@@ -53,7 +53,7 @@ class Efficiency:
 
 
 DEFAULT = Efficiency()
-"""Of a device kind that has no efficiencies of its own."""
+"""Efficiency where a device kind has none of its own."""
 IS_FREE = np.isin(np.arange(len(OpKind)), FREE_KINDS)
 """[kinds] whether an `OpKind` costs nothing."""
 

@@ -6,8 +6,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from go_rl.core import TrainingError
-from go_rl.core.hardware.processor import own_target
-from go_rl.core.ranges import (
+from go_rl.core.config_checks import (
     COUNT,
     LESS_THAN_ALL,
     NOT_NEGATIVE,
@@ -17,8 +16,9 @@ from go_rl.core.ranges import (
     SHARE,
     Range,
     check_ranges,
+    check_tuples,
 )
-from go_rl.core.tuples import check_tuples
+from go_rl.core.hardware.processor import own_target
 
 Varied = Literal["fusion", "flags", "layouts"]
 IDLE = 1.1

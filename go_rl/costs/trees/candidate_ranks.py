@@ -15,11 +15,11 @@ import numpy as np
 from jaxtyping import Float32, Float64
 
 from go_rl.core import CheckpointError, TrainingError
+from go_rl.core.config_checks import COUNT, PART, Range, check_ranges
 from go_rl.core.files.strict_json import read_json
 from go_rl.core.files.whole_file import write_text, writing
 from go_rl.core.installed import optional_library
 from go_rl.core.printable import reason
-from go_rl.core.ranges import COUNT, PART, Range, check_ranges
 from go_rl.costs.learning.predictor import Predictor
 
 TreeLoss = Literal["regression", "rank"]

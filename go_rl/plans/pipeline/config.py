@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from go_rl.core import ExecutionError
-from go_rl.core.ranges import COUNT, NOT_NEGATIVE, POSITIVE, SEED, Range, check_ranges
+from go_rl.core.config_checks import COUNT, NOT_NEGATIVE, POSITIVE, SEED, Range, check_ranges
 
 LEAST_SAMPLES = 2
 

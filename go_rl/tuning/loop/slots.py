@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from go_rl.core.ranges import COUNT, FINITE_POSITIVE, PART, SEED, check_ranges
+from go_rl.core.config_checks import COUNT, FINITE_POSITIVE, PART, SEED, check_ranges
 from go_rl.tuning.config import FirstRound, TuningError
 
 LONGEST_SLOT = 100.0

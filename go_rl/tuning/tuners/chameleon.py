@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from jaxtyping import Float32, Float64
 
-from go_rl.core.ranges import COUNT, SHARE, Range, check_ranges
+from go_rl.core.config_checks import COUNT, SHARE, Range, check_ranges
 from go_rl.tuning.config import TuningError
 from go_rl.tuning.loop.nouns import Candidate, CandidateSpace
 from go_rl.tuning.tuners.adaptive_sampling import adaptive_sample

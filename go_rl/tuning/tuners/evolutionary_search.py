@@ -15,7 +15,7 @@ from math import ceil
 import numpy as np
 from jaxtyping import Float64
 
-from go_rl.core.ranges import COUNT, FINITE, SHARE, check_ranges
+from go_rl.core.config_checks import COUNT, FINITE, SHARE, check_ranges
 from go_rl.tuning.config import TuningError
 from go_rl.tuning.loop.nouns import Candidate, CandidateSpace
 from go_rl.tuning.tuners.model_guided import ModelGuidedTuner

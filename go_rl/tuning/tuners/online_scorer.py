@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from jaxtyping import Float32, Float64
 
-from go_rl.core.ranges import Range, check_ranges
+from go_rl.core.config_checks import Range, check_ranges
 from go_rl.costs.trees.candidate_ranks import (
     CandidateRanks,
     CandidateRanksConfig,

@@ -11,7 +11,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from go_rl.core import TrainingError
-from go_rl.core.ranges import COUNT, NOT_NEGATIVE, check_ranges
+from go_rl.core.config_checks import COUNT, NOT_NEGATIVE, check_ranges
 from go_rl.costs.kernels.batch import KernelBatch
 from go_rl.costs.kernels.measure.settings import flag_settings
 from go_rl.costs.kernels.network import (

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 
 from go_rl.core import Device, Hardware
 from go_rl.core.hardware.rates import rates_of
@@ -10,14 +11,15 @@ from go_rl.core.hardware.systems import GPU_DEVICES
 from go_rl.costs.devices import DataSheet, DeviceError, find_device
 
 DATA_SHEETS = {"a100": "a100-sxm-80gb"}
-"""Devices of devices whose kind is no name of the table, or names another variant there."""
+"""Names in the table of kinds that are none there, or that name another variant."""
 SAME = 1.1
 """Factor up to which a figure of a device and that of the GPU of its name agree."""
 
 
+@cache
 def sheet_of(device: Device) -> DataSheet | None:
     """Return the data sheet by which a device is priced; None: its kind is no GPU of the table, or
-    it has another peak or bandwidth of memory than that GPU."""
+    it has another peak or bandwidth of memory than that GPU. Asked for each batch of kernels."""
     sheet = _named(device.kind)
     return None if sheet is None or _other_figures(device, sheet) else sheet
 

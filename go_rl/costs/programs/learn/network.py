@@ -21,7 +21,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from go_rl.core import TrainingError
-from go_rl.core.ranges import COUNT, LESS_THAN_ALL, check_ranges
+from go_rl.core.config_checks import COUNT, LESS_THAN_ALL, check_ranges
 from go_rl.costs.learning.training import initial_params
 from go_rl.costs.programs.features import LEAF_NUMBERS
 from go_rl.costs.programs.learn.examples import TARGET_FEATURES

@@ -15,8 +15,8 @@ import numpy as np
 from jaxtyping import Array, Float, Float32, Float64, Int64
 
 from go_rl.core import TrainingError
+from go_rl.core.config_checks import COUNT, NOT_NEGATIVE, check_ranges
 from go_rl.core.errors import nearest
-from go_rl.core.ranges import COUNT, NOT_NEGATIVE, check_ranges
 from go_rl.costs.learning.training import (
     MemberReport,
     OptimizerName,

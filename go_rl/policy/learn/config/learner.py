@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from go_rl.core import TrainingError
-from go_rl.core.ranges import COUNT, NOT_NEGATIVE, PART, POSITIVE, Range, check_ranges
+from go_rl.core.config_checks import COUNT, NOT_NEGATIVE, PART, POSITIVE, Range, check_ranges
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ from abc import ABC
 from dataclasses import dataclass, field
 
 from go_rl.core import DECISIONS, TrainingError, decision_names
-from go_rl.core.ranges import COUNT, NOT_NEGATIVE, POSITIVE, check_ranges
+from go_rl.core.config_checks import COUNT, NOT_NEGATIVE, POSITIVE, check_ranges
 from go_rl.costs.models.registry import check_cost
 from go_rl.policy.config import DispatchPolicyConfig, OrdersPolicyConfig, PrototypePolicyConfig
 from go_rl.policy.learn.config.run import RunConfig

@@ -9,10 +9,18 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from go_rl.core import DECISIONS, RULE_SETS, CheckpointError, TrainingError, decision_names
+from go_rl.core.config_checks import (
+    COUNT,
+    NOT_NEGATIVE,
+    PART,
+    SEED,
+    SHARE,
+    Range,
+    check_ranges,
+    check_tuples,
+)
 from go_rl.core.errors import nearest
 from go_rl.core.files.strict_json import parse_json
-from go_rl.core.ranges import COUNT, NOT_NEGATIVE, PART, SEED, SHARE, Range, check_ranges
-from go_rl.core.tuples import check_tuples
 from go_rl.costs.models.registry import check_cost
 from go_rl.graphs.cutting.colocation import check_colocation
 from go_rl.graphs.zoo.index import TRAINED

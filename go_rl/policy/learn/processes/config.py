@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from go_rl.core import TrainingError
+from go_rl.core.config_checks import COUNT, NOT_NEGATIVE, check_ranges
 from go_rl.core.errors import nearest
-from go_rl.core.ranges import COUNT, NOT_NEGATIVE, check_ranges
 
 LAUNCHERS = ("none", "auto", "slurm", "ompi", "mpi4py")
 """Launchers whose environment JAX reads; auto: the first that is there (also Kubernetes, Cloud

@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import inf
 
-from go_rl.core.ranges import POSITIVE, check_ranges
+from go_rl.core.config_checks import POSITIVE, check_ranges
 from go_rl.tuning.config import TuningError
 from go_rl.tuning.loop.schedulers.scheduler import slot_rng, waiting_for_first_slot
 from go_rl.tuning.loop.tuning_state import TuningState

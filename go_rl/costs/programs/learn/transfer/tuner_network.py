@@ -19,7 +19,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from go_rl.core import TrainingError
-from go_rl.core.ranges import COUNT, check_ranges
+from go_rl.core.config_checks import COUNT, check_ranges
 from go_rl.costs.programs.learn.network import Layers
 
 HEAD = ("query", "attention", "cell", "output")

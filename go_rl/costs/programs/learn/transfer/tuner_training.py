@@ -11,8 +11,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Float32, Float64, Int64
 
+from go_rl.core.config_checks import COUNT, check_ranges
 from go_rl.core.errors import TrainingError, nearest
-from go_rl.core.ranges import COUNT, check_ranges
 from go_rl.costs.learning.losses import rank_loss
 from go_rl.costs.learning.metrics import groups_of
 from go_rl.costs.learning.training import Params, TrainRun, UpdateRule
