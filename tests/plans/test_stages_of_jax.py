@@ -10,8 +10,8 @@ from plans.stages_here import plan_of
 
 import go_rl
 from go_rl.cli.main import main
-from go_rl.core import OpKind, PlanError, ReadError
-from go_rl.core.graph.op_kind import FREE_KINDS
+from go_rl.core import PlanError, ReadError
+from go_rl.core.graph.op_kind import IS_FREE
 from go_rl.plans.stages.manifest import read_manifest
 
 WIDTH = 8
@@ -47,7 +47,7 @@ def _forward(weights, x):
 def _alternating(graph, step):
     """Devices of the nodes with work, in runs of ``step``."""
     worked = [name for name, kind in zip(graph.names, graph.kind, strict=True)
-              if OpKind(kind) not in FREE_KINDS]  # fmt: skip
+              if not IS_FREE[kind]]  # fmt: skip
     return {str(name): (i // step) % 2 for i, name in enumerate(worked)}
 
 

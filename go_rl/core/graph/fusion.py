@@ -6,7 +6,7 @@ import numpy as np
 from jaxtyping import Bool
 
 from go_rl.core.graph.op_graph import OpGraph
-from go_rl.core.graph.op_kind import PRODUCT_KINDS, OpKind
+from go_rl.core.graph.op_kind import IS_PRODUCT, OpKind
 
 MAX_FUSED = 64
 """Nodes of one kernel."""
@@ -35,4 +35,4 @@ def fusible_kinds() -> Bool[np.ndarray, "K K"]:
 
 def heavy_nodes(graph: OpGraph) -> Bool[np.ndarray, "N"]:
     """Return [N] matrix products and convolutions."""
-    return np.isin(graph.kind, PRODUCT_KINDS)
+    return IS_PRODUCT[graph.kind]

@@ -18,7 +18,7 @@ from jaxtyping import Bool, Float64, Int8, Int32, Int64, Shaped
 
 from go_rl.core.graph.element_type import ElementType
 from go_rl.core.graph.held_weights import HeldWeights, held_weights
-from go_rl.core.graph.op_kind import FREE_KINDS, PRODUCT_KINDS, OpKind
+from go_rl.core.graph.op_kind import IS_FREE, IS_PRODUCT, OpKind
 
 if TYPE_CHECKING:
     import jraph
@@ -147,7 +147,7 @@ class OpGraph:
     @cached_property
     def is_fed(self) -> Bool[np.ndarray, "N"]:
         """[N] inputs and constants that read nothing: known before an iteration starts."""
-        free = np.isin(self.kind, FREE_KINDS)
+        free = IS_FREE[self.kind]
         return free & (np.bincount(self.receivers, minlength=self.num_nodes) == 0)
 
     @cached_property
@@ -167,7 +167,7 @@ class OpGraph:
         can change their price; `ElementType.UNKNOWN` of all other nodes."""
         if self.element_type is None:
             return np.zeros(self.num_nodes, np.int8)
-        other = np.isin(self.kind, PRODUCT_KINDS) & (self.element_type != ElementType.FLOAT32)
+        other = IS_PRODUCT[self.kind] & (self.element_type != ElementType.FLOAT32)
         return np.where(other, self.element_type, np.int8(ElementType.UNKNOWN))
 
     @cached_property

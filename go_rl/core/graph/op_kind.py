@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import enum
 
+import numpy as np
+
 
 class OpKind(enum.IntEnum):
     """Class of an operator by its limiting resource; the key of every per-kind efficiency table."""
@@ -34,3 +36,7 @@ FREE_KINDS = OpKind.INPUT, OpKind.CONSTANT
 """Kinds that cost no time on any chip."""
 PRODUCT_KINDS = OpKind.MATMUL, OpKind.CONVOLUTION
 """Kinds whose rate depends on the element type; a kernel has one of them at most."""
+IS_FREE = np.isin(np.arange(len(OpKind)), FREE_KINDS)
+"""[kinds] whether an `OpKind` is one of `FREE_KINDS`."""
+IS_PRODUCT = np.isin(np.arange(len(OpKind)), PRODUCT_KINDS)
+"""[kinds] whether an `OpKind` is one of `PRODUCT_KINDS`."""

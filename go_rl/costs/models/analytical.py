@@ -17,7 +17,7 @@ import numpy as np
 from jaxtyping import Float64
 
 from go_rl.core import Device, ElementType, HardwareError, OpKind, ProblemError
-from go_rl.core.graph.op_kind import FREE_KINDS
+from go_rl.core.graph.op_kind import IS_FREE
 from go_rl.core.hardware.rates import replaced_types
 from go_rl.costs.models.cost_model import Kernels
 
@@ -54,8 +54,6 @@ class Efficiency:
 
 DEFAULT = Efficiency()
 """Efficiency where a device kind has none of its own."""
-IS_FREE = np.isin(np.arange(len(OpKind)), FREE_KINDS)
-"""[kinds] whether an `OpKind` costs nothing."""
 
 
 @cache

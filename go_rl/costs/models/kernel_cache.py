@@ -9,7 +9,7 @@ import numpy as np
 from jaxtyping import Float64, Int64, UInt64
 
 from go_rl.core import NO_DIM, Device, HardwareError, OpGraph, OpKind, ProblemError
-from go_rl.core.graph.op_kind import FREE_KINDS
+from go_rl.core.graph.op_kind import IS_FREE
 from go_rl.costs.models.cost_model import Kernels
 from go_rl.graphs.cutting.kernel_set import KernelSet, cut_kernels
 
@@ -68,7 +68,7 @@ class _Cut:
 
     def hashes(self, kernels: Kernels) -> list[str | None]:
         """Return [K] hashes of kernels that were priced; None: costs nothing."""
-        free = np.isin(kernels.kind, FREE_KINDS).tolist()
+        free = IS_FREE[kernels.kind].tolist()
         keys = self._told(kernels)[2]
         return [None if f else self.known[key] for f, key in zip(free, keys, strict=True)]
 

@@ -11,7 +11,7 @@ import jax
 import numpy as np
 
 from go_rl.core import ExecutionError, Hardware, OpGraph, Plan, PlanError
-from go_rl.core.graph.op_kind import FREE_KINDS
+from go_rl.core.graph.op_kind import IS_FREE
 from go_rl.graphs.readers.jax.inline import JaxOptions
 from go_rl.graphs.readers.jax.stages import jax_program
 from go_rl.plans.run.devices import Chosen, choose_devices
@@ -103,7 +103,7 @@ def place_function(
     traced = jax_program(function, args, kwargs, weights=weights, options=options)
     _check_is_for(plan, traced.graph)
     hardware = Hardware.from_json(plan.on_its_hardware().hardware)
-    runs = ~np.isin(traced.graph.kind, FREE_KINDS)
+    runs = ~IS_FREE[traced.graph.kind]
     segments = cut_segments(traced.graph, plan.device, plan.fusion_group)
     used = {*plan.device[runs].tolist(), *segments.device.tolist()}
     chosen = choose_devices(hardware, used, share)

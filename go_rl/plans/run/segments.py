@@ -16,7 +16,7 @@ import numpy as np
 from jaxtyping import Int, Int64
 
 from go_rl.core import OpGraph, PlanError
-from go_rl.core.graph.op_kind import FREE_KINDS
+from go_rl.core.graph.op_kind import IS_FREE
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,7 +57,7 @@ def cut_segments(
             f"{graph.name}: node {graph.names[node]!r} is on device {home[node]}, its kernel on "
             f"device {home[unit[node]]}"
         )
-    free = np.isin(graph.kind, FREE_KINDS)
+    free = IS_FREE[graph.kind]
     free &= np.bincount(graph.senders, minlength=graph.num_nodes) > 0
     level = _levels(graph, home, unit, free)
     own = np.flatnonzero(~free)

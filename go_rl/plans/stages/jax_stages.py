@@ -17,8 +17,8 @@ import numpy as np
 import onnx
 from jax import export
 
-from go_rl.core import OpKind, Plan, PlanError, ReadError
-from go_rl.core.graph.op_kind import FREE_KINDS
+from go_rl.core import Plan, PlanError, ReadError
+from go_rl.core.graph.op_kind import IS_FREE
 from go_rl.graphs.readers.jax.stages import JaxProgram, JaxStage
 from go_rl.plans.run.segments import cut_segments
 from go_rl.plans.stages.folder import StageFolder, check_exportable, stage_folder
@@ -121,7 +121,7 @@ class _JaxWriter:
         graph, home = self.source.program.graph, self.folder.plan.device
         own, copies = list[str](), list[str]()
         for node in stage.nodes:
-            if OpKind(graph.kind[node]) not in FREE_KINDS:
+            if not IS_FREE[graph.kind[node]]:
                 is_own = home[node] == stage.device
                 (own if is_own else copies).append(str(graph.names[node]))
         return own, copies

@@ -2,15 +2,17 @@
 
 import csv
 import sys
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 
 import go_rl
-from go_rl.core import GoRLError, MissingDependencyError, OpGraph, ZooError, check_graph
-from go_rl.graphs.zoo import freeze, zoo_entry, zoo_names
+from go_rl.core import GoRLError, MissingDependencyError, OpGraph, OpKind, ZooError, check_graph
+from go_rl.graphs.zoo import freeze, zoo_entry, zoo_graph, zoo_names
 from go_rl.graphs.zoo.generate.generated import GRAMMAR, generated_graph, generated_model
 from go_rl.graphs.zoo.index import FOLDER, generated_name, generated_seed, read_index
 from go_rl.graphs.zoo.models.inventory import ZOO_MODELS
@@ -97,6 +99,20 @@ def test_every_recipe_traces_to_the_frozen_graph(name):
         assert freeze.changed_models([RECIPES[name]]) == []
     except MissingDependencyError as error:
         pytest.skip(str(error))
+
+
+def test_a_graph_is_frozen_again_when_more_changes_than_the_costs_kept(tmp_path, monkeypatch):
+    """FLOP that the reader counts better leave a frozen graph alone; another operator does not."""
+    model, frozen = RECIPES["ncf"], zoo_graph("ncf")
+    traced = [replace(frozen, flops=frozen.flops * 2),
+              replace(frozen, kind=np.full_like(frozen.kind, OpKind.OTHER))]  # fmt: skip
+    monkeypatch.setattr(freeze, "trace_entry", lambda _: frozen)
+    assert freeze.freeze([model], tmp_path) == ["ncf"]
+    for graph, changed in zip(traced, ([], ["ncf"]), strict=True):
+        monkeypatch.setattr(freeze, "trace_entry", lambda _, graph=graph: graph)
+        assert freeze.changed_models([model]) == changed
+        assert freeze.freeze([model], tmp_path) == changed
+    assert read_index(tmp_path)["ncf"].digest == traced[1].digest
 
 
 @pytest.mark.parametrize(

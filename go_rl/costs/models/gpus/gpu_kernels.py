@@ -14,7 +14,7 @@ import numpy as np
 from jaxtyping import Bool, Float64, Int8, Int64
 
 from go_rl.core import NO_DIM, OpGraph
-from go_rl.core.graph.op_kind import FREE_KINDS, PRODUCT_KINDS
+from go_rl.core.graph.op_kind import IS_FREE, IS_PRODUCT
 from go_rl.costs.operator_sizes import FLOAT_BYTES
 from go_rl.costs.operators.launches.attention_launches import fused_attention
 from go_rl.costs.operators.launches.launch import operator_rows
@@ -82,7 +82,7 @@ class GpuKernels:
     def launches(self) -> Bool[np.ndarray, "N"]:
         """[N] operators that launch something: neither inputs and constants nor views."""
         is_view = {name: opcode(name) in VIEWS for name in set(self.graph.op_type)}
-        free = np.isin(self.graph.kind, FREE_KINDS)
+        free = IS_FREE[self.graph.kind]
         return ~free & ~np.array([is_view[name] for name in self.graph.op_type], bool)
 
     @cached_property
@@ -96,7 +96,7 @@ class GpuKernels:
     @cached_property
     def products(self) -> Products:
         """The products."""
-        heavy = np.isin(self.graph.kind, PRODUCT_KINDS) & self.launches
+        heavy = IS_PRODUCT[self.graph.kind] & self.launches
         heavy &= self.graph.output_bytes > 0
         kernels, leaders = cut_kernels(self.graph, np.arange(self.graph.num_nodes))
         alone = kernels.take(np.flatnonzero(heavy[leaders]))
@@ -107,7 +107,7 @@ class GpuKernels:
         of_node = np.full(self.graph.num_nodes, NO_PRODUCT, np.int64)
         of_node[heavy] = [number[name] for name in alone.hashes]
         view = OperatorView(alone.take(np.array(list(first.values()), np.int64)).graph)
-        nodes = np.flatnonzero(np.isin(view.graph.kind, PRODUCT_KINDS))
+        nodes = np.flatnonzero(IS_PRODUCT[view.graph.kind])
         found = [
             fused_attention(view, node) or list(product_launches(view, node, ()))[-1]
             for node in nodes.tolist()
