@@ -146,6 +146,13 @@ def test_a_damaged_configuration_of_a_run_is_named(refused, tmp_path):
     assert "another configuration" not in found.err
 
 
+def test_a_damaged_configuration_of_a_run_with_checkpoints_is_named(refused, run):
+    (run / "config.json").write_text(CONFIG.to_json()[:20])
+    before = content(run)
+    refused("train", "policy", run, "--config", "same.json", said="config.json: is damaged (")
+    assert content(run) == before
+
+
 def test_a_folder_of_another_command_is_left_alone(refused, tmp_path):
     text = json.dumps({"source": {}, "search": {}})
     (tmp_path / "new").mkdir()

@@ -155,12 +155,15 @@ def _check_alone(workers: str, processes: ProcessConfig) -> None:
 
 
 def _write_config(config: TrainConfig, folder: Path) -> None:
-    """Write the configuration, unless the folder holds a run of another one, which the trainer
-    refuses. A run that goes on to more updates has these in its file."""
+    """Write the configuration. A run that goes on to more updates has these in its file.
+
+    Raises:
+        CheckpointError: the folder holds a run whose configuration is another one, or damaged.
+        TrainingError: it cannot be written.
+    """
     path = folder / CONFIG_FILE
-    begun = any(p.name.isdecimal() for p in (folder / CHECKPOINTS).glob("*"))
-    if path.exists() and begun and config.differing(path.read_text(encoding="utf-8")):
-        return
+    if path.exists() and any(p.name.isdecimal() for p in (folder / CHECKPOINTS).glob("*")):
+        config.check_goes_on(folder, path.read_text("utf-8", errors="replace"), path)
     with writing(folder, TrainingError):
         write_text(path, config.to_json() + "\n")
 
