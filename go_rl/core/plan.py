@@ -86,11 +86,11 @@ class Plan:
     versions: Mapping[str, str] = field(default_factory=lambda: {"go_rl": version("go_rl")})
 
     def __repr__(self) -> str:
+        found = f"{self.value:.6g} s an iteration, gap {100 * self.gap:.3g} %, "
         return (
             f"<Plan by {self.optimizer!r}, {self.objective} on {self.hardware.get('name')!r}: "
             f"{len(self.nodes)} nodes on {len(np.unique(self.device))} devices, "
-            f"{self.value:.6g} s an iteration, gap {100 * self.gap:.3g} %, "
-            f"{self.evaluation.status}>"
+            f"{found if np.isfinite(self.value) else ''}{self.evaluation.status}>"
         )
 
     def _repr_html_(self) -> str:

@@ -74,6 +74,8 @@ def test_no_room_is_a_status_not_an_exception():
     result = run(problem, budget=FEW)
     assert result.best.evaluation.status in (Status.GAVE_UP, Status.INFEASIBLE)
     assert np.isnan(result.improvement(result.best))
+    assert "nan" not in repr(result)
+    assert "inf s" not in repr(result)
 
 
 def test_auto_stops_when_the_gap_is_closed():

@@ -31,10 +31,10 @@ class Result:
     """Proven lower bound, seconds."""
 
     def __repr__(self) -> str:
-        times = (
-            f"{self.improvement(self.best):.3f} times the throughput of {self.reference.optimizer}"
-        )
-        return f"<Result of {len(self.plans)} plans, {times}; best: {self.best!r}>"
+        times = self.improvement(self.best)
+        against = f", {times:.3f} times the throughput of {self.reference.optimizer}"
+        said = "" if np.isnan(times) else against
+        return f"<Result of {len(self.plans)} plans{said}; best: {self.best!r}>"
 
     def _repr_html_(self) -> str:
         """The table of methods, as a notebook shows it."""
