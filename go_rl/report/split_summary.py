@@ -19,12 +19,12 @@ def split_lines(found: Judgement) -> list[str]:
     """Return the sentences about a split: the verdict and its rules, seconds and bound, the device
     that is the cause, the best move, notes."""
     problem, plan, verdict = found.problem, found.plan, found.verdict
-    word = "legal" if found.ok else str(verdict.status)
+    word = "legal" if found.ok else verdict.status_word
     lines = [f"{word}: split in notation {found.split.notation}, {problem_text(problem)}"]
     lines += [f"{v.rule}: {v.message}" for v in verdict.violations]
     if not found.ok:
         if not verdict.violations:
-            lines.append(plan.evaluation.detail or verdict.status.sentence)
+            lines.append(plan.evaluation.detail or verdict.status_sentence)
         lines += _repaired(found)
     else:
         used = len(np.unique(plan.device))

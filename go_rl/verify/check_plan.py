@@ -15,7 +15,7 @@ from go_rl.core.graph.op_graph import OpGraph
 from go_rl.core.hardware.hardware import Hardware
 from go_rl.core.plan import Plan
 from go_rl.core.problem import Problem
-from go_rl.verify.figures import false_figures, plan_figures
+from go_rl.verify.figures import false_figures, peaks_over_memory, plan_figures
 from go_rl.verify.kernel_rules import legal_kernels
 from go_rl.verify.makespan_value import held_at_peak, replayed
 from go_rl.verify.rules import ROUNDING, Violation, legal
@@ -23,6 +23,10 @@ from go_rl.verify.value import plan_value
 
 VALUE_TOLERANCE = 1e-6
 """Relative difference allowed between the plan's value and the checker's own."""
+CLAIMS = ("value", "bound", "optimal", "evaluation")
+"""Names of violations that are false statements of a plan, not broken rules."""
+FALSE_CLAIMS = "false-claims"
+"""Status in documents of a plan that is legal and states something false."""
 
 
 @dataclass(frozen=True)
@@ -30,9 +34,11 @@ class Verdict:
     """The checker's verdict on a plan."""
 
     status: Status
-    """``ok``; the status of the first violation; or the plan's own when it admits a failure."""
+    """``ok``; the status of the first violation, ``illegal`` where only the plan's statements are
+    false (`is_legal`); or the plan's own when it reports a failure."""
     violations: tuple[Violation, ...]
-    """Every violated rule; empty when the status is ``ok`` or the plan's own."""
+    """Every violated rule, or else every false statement (`CLAIMS`); empty when the status is
+    ``ok`` or the plan's own."""
     value: float = float("inf")
     """The objective as the checker computes it, seconds an iteration; inf when it was not
     computed."""
@@ -43,10 +49,29 @@ class Verdict:
         return self.status.ok
 
     @property
+    def is_legal(self) -> bool:
+        """True for a plan that obeys every rule, whatever numbers it states; False for a plan that
+        reports a failure."""
+        broken = any(v.rule not in CLAIMS for v in self.violations)
+        return not broken and (self.status.ok or bool(self.violations))
+
+    @property
+    def status_word(self) -> str:
+        """The status as documents name it: `FALSE_CLAIMS` for a legal plan that is not ``ok``."""
+        return FALSE_CLAIMS if self.is_legal and not self.ok else str(self.status)
+
+    @property
+    def status_sentence(self) -> str:
+        """The status in one sentence."""
+        if self.is_legal and not self.ok:
+            return "The plan is legal, but what it states is false."
+        return self.status.sentence
+
+    @property
     def sentence(self) -> str:
         """The verdict in words, every violation named."""
         return " ".join(
-            [self.status.sentence, *(f"{v.rule}: {v.message}." for v in self.violations)]
+            [self.status_sentence, *(f"{v.rule}: {v.message}." for v in self.violations)]
         )
 
 
@@ -71,6 +96,8 @@ def check_plan(plan: Plan, problem: Problem) -> Verdict:
             return Verdict(broken[0].status, broken)
         value = step.seconds
     else:
+        if broken := _stated_too_full(plan, problem):
+            return Verdict(broken[0].status, broken)
         step, value = None, plan_value(problem, plan.device, plan.replicas)
     figures = plan_figures(problem, plan.device, plan.replicas, step)
     false = false_figures(plan.evaluation, figures, problem)
@@ -86,6 +113,14 @@ def _too_full(plan: Plan, problem: Problem, peak: list[float]) -> tuple[Violatio
         if problem.memory and peak[d] > chip.memory_bytes * (1 + ROUNDING)
     ]
     return tuple(_out_of_memory(plan, problem, d, peak[d]) for d in full)
+
+
+def _stated_too_full(plan: Plan, problem: Problem) -> tuple[Violation, ...]:
+    """Where live tensors are not recomputed, the peaks that the plan states must fit."""
+    return tuple(
+        Violation("memory", message, Status.OUT_OF_MEMORY)
+        for message in peaks_over_memory(plan.evaluation, problem)
+    )
 
 
 def _out_of_memory(plan: Plan, problem: Problem, device: int, peak: float) -> Violation:

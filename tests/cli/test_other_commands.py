@@ -53,6 +53,19 @@ def test_check_rejects_with_a_line_for_each_violation(command, chain, plan):
     ]
 
 
+def test_check_tells_false_numbers_from_broken_rules(command, chain, plan):
+    document = json.loads(plan.read_text())
+    plan.write_text(json.dumps(document | {"bound": 1.0, "gap": 0.0}))
+    found = command("check", plan, chain)
+    assert found.code == 1
+    first, second, _ = found.out.splitlines()
+    assert first.startswith("rejected: The plan is legal, but what it states is false.")
+    assert second.startswith("bound: a lower bound of 1 s does not fit a plan of 0.002 s")
+    listed = command("check", plan, chain, "--json").document
+    assert (listed["accepted"], listed["legal"]) == (False, True)
+    assert listed["status"] == "false-claims"
+
+
 def test_check_says_a_next_command_that_can_be_typed(command, chain, plan):
     """A preset by its name; hardware of a user's file, whose place no plan knows, by the plan."""
     assert "--hardware ring3 " in command("check", plan, chain).out.splitlines()[-1]

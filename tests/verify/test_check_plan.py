@@ -29,6 +29,14 @@ def test_an_honest_plan_is_accepted(chain):
     assert verdict.violations == ()
     assert verdict.value == 2.0
     assert verdict.sentence == Status.OK.sentence
+    assert (verdict.is_legal, verdict.status_word) == (True, "ok")
+
+
+def test_a_broken_rule_is_no_false_statement(chain):
+    verdict = check_plan(build_plan(chain, [1, 0, 0], value=5.0, bound=9.0), chain)
+    assert [v.rule for v in verdict.violations] == ["acyclic"]
+    assert (verdict.is_legal, verdict.status_word) == (False, "illegal")
+    assert verdict.sentence.startswith("The plan breaks a static rule. acyclic: ")
 
 
 @pytest.mark.parametrize("value", [1.9999, 2.0001, 0.0, float("inf"), float("nan"), -2.0])
@@ -38,6 +46,8 @@ def test_a_false_value_is_found(value, chain):
     assert [v.rule for v in verdict.violations] == ["value"]
     assert "it is 2 s" in verdict.violations[0].message
     assert verdict.status is Status.ILLEGAL
+    assert (verdict.is_legal, verdict.status_word) == (True, "false-claims")
+    assert verdict.sentence.startswith("The plan is legal, but what it states is false. value: the")
 
 
 def test_rounding_is_forgiven(chain):
@@ -48,12 +58,14 @@ def test_rounding_is_forgiven(chain):
 def test_a_bound_above_the_value_is_found(bound, chain):
     verdict = check_plan(build_plan(chain, [0, 0, 1], value=2.0, bound=bound), chain)
     assert [v.rule for v in verdict.violations] == ["bound"]
+    assert verdict.is_legal
 
 
 @pytest.mark.parametrize("bound", [1.9, 0.0])
 def test_optimal_with_an_open_gap_is_found(bound, chain):
     verdict = check_plan(build_plan(chain, [0, 0, 1], value=2.0, bound=bound, optimal=True), chain)
     assert [v.rule for v in verdict.violations] == ["optimal"]
+    assert verdict.is_legal
 
 
 def test_optimal_up_to_the_one_tolerance_is_accepted(chain):
@@ -73,7 +85,7 @@ def test_the_verdict_carries_the_kind_of_failure():
 def test_an_admitted_failure_keeps_its_status(status, chain):
     plan = build_plan(chain, [2, 1, 0], evaluation=failed(status, 3, "gave up"), bound=0.0)
     verdict = check_plan(plan, chain)
-    assert verdict.status is status
+    assert (verdict.status, verdict.is_legal) == (status, False)
     assert verdict.violations == ()
 
 

@@ -77,7 +77,8 @@ def _document(verdict: Verdict) -> dict[str, object]:
     violations = [{"rule": v.rule, "message": v.message} for v in verdict.violations]
     return {
         "accepted": verdict.ok,
-        "status": str(verdict.status),
+        "legal": verdict.is_legal,
+        "status": verdict.status_word,
         "value": finite(verdict.value),
         "violations": violations,
     }
@@ -86,7 +87,7 @@ def _document(verdict: Verdict) -> dict[str, object]:
 def _print(verdict: Verdict, plan: Plan) -> None:
     out = console()
     word = "accepted" if verdict.ok else "rejected"
-    print_line(out, f"{word}: {verdict.status.sentence}")
+    print_line(out, f"{word}: {verdict.status_sentence}")
     for violation in verdict.violations:
         print_line(out, message_line(f"{violation.rule}: {violation.message}"))
     if verdict.ok:

@@ -140,7 +140,7 @@ def _bound(plan: Plan) -> str:
 def _verdict(problem: Problem, plan: Plan) -> dict[str, Any]:
     verdict = check_plan(plan, problem)
     said = [f"{v.rule}: {v.message}" for v in verdict.violations]
-    return {"ok": verdict.ok, "text": verdict.status.sentence, "violations": said}
+    return {"ok": verdict.ok, "text": verdict.status_sentence, "violations": said}
 
 
 def _move(move: TriedMove) -> tuple[int, int, str]:
