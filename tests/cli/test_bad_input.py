@@ -100,6 +100,7 @@ REFUSED = [
     ("train policy r --hardware p100x4", "network ring needs hardware with ring links"),
     ("train policy r --network dispatch --hardware ring4", "hardware 'ring4' has ring links"),
     ("run stages --tolerance 1", "--tolerance is of what --check compares"),
+    ("run stages --model m.onnx", "--model is the whole model that --check runs; add --check"),
     ("hardware new mine.json", "questions are asked on a terminal only"),
     ("hardware new mine.json --devices a100x3 --links torus --shape 2 2", "there are 3; make the"),
     ("hardware new mine.json --kind npu", "--kind npu needs --tflops, --memory-gb, --memory-gb-p"),

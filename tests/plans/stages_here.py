@@ -7,8 +7,9 @@ from typing import Any
 import go_rl
 from go_rl.core import Plan
 from go_rl.plans.pipeline.model_inputs import model_inputs
+from go_rl.plans.pipeline.output_errors import OutputError
 from go_rl.plans.pipeline.sessions import open_session
-from go_rl.plans.pipeline.whole_model import OutputError, WholeModel
+from go_rl.plans.pipeline.whole_model import WholeModel
 from go_rl.plans.stages.manifest import Manifest
 
 

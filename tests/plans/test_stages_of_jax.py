@@ -10,8 +10,10 @@ from plans.stages_here import plan_of
 
 import go_rl
 from go_rl.cli.main import main
-from go_rl.core import PlanError, ReadError
+from go_rl.core import ExecutionError, PlanError, ReadError
 from go_rl.core.graph.op_kind import IS_FREE
+from go_rl.plans.pipeline.model_inputs import model_inputs
+from go_rl.plans.pipeline.whole_model import WholeModel
 from go_rl.plans.stages.manifest import read_manifest
 
 WIDTH = 8
@@ -60,6 +62,24 @@ def test_a_device_has_one_stage_where_devices_take_turns(tmp_path, step, devices
     plan = plan_of(graph, _alternating(graph, step))
     manifest = go_rl.export_stages(plan, _forward, tmp_path / "s", args=ARGS)
     assert [stage.device for stage in manifest.stages] == devices
+
+
+def test_another_program_is_no_whole_model(tmp_path):
+    graph = go_rl.trace(_forward, *ARGS)
+    manifest = go_rl.export_stages(
+        plan_of(graph, _alternating(graph, 4)), _forward, tmp_path / "s", args=ARGS
+    )
+    arrays = model_inputs(manifest, tmp_path / "s", None, {}, seed=0)
+    for whole, said in (
+        (lambda given: {"other": given["x"]}, "has no output '.*', which the stages make"),
+        (lambda given: given["x"], "has no output"),
+        (lambda given: given, "has no output"),
+    ):
+        shapes = {name: jax.ShapeDtypeStruct(a.shape, a.dtype) for name, a in arrays.items()}
+        program = jax.export.export(jax.jit(whole, keep_unused=True))(shapes)
+        (tmp_path / "other.jax").write_bytes(program.serialize())
+        with pytest.raises(ExecutionError, match=rf"other\.jax: {said}"):
+            WholeModel(tmp_path / "other.jax", manifest, arrays, 1, as_written=False)
 
 
 def test_a_ring_with_copies_has_seconds_by_stage(tmp_path):

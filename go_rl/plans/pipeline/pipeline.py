@@ -17,15 +17,17 @@ from go_rl.core import ExecutionError, PlanError
 from go_rl.core.files.scratch_folder import scratch_folder
 from go_rl.core.printable import counted
 from go_rl.plans.pipeline.config import PipelineConfig
+from go_rl.plans.pipeline.output_errors import OutputError
 from go_rl.plans.pipeline.processes import StageProcesses, stage_processes
 from go_rl.plans.pipeline.sessions import check_runtime
 from go_rl.plans.pipeline.turns import StageClock
-from go_rl.plans.pipeline.whole_model import OutputError, WholeModel
-from go_rl.plans.stages.manifest import Manifest, check_files
+from go_rl.plans.pipeline.whole_model import WholeModel
+from go_rl.plans.stages.manifest import Manifest, check_files, read_manifest
 
 if TYPE_CHECKING:
     from go_rl.plans.audit.stages import PipelineAudit
 from go_rl.core import Hardware, Plan
+from go_rl.core.evaluation import finite
 from go_rl.core.hardware.processor import processor_name
 from go_rl.costs.models.stage_times import StageTimes
 from go_rl.plans.stages.folder import PLAN
@@ -73,9 +75,27 @@ class PipelineRun:
             return None
         return max((each.max_relative for each in self.outputs), default=0.0)
 
-    def to_json(self) -> dict[str, Any]:
-        """Return one JSON object."""
-        return {**asdict(self), "max_relative_error": self.max_relative_error}
+    def accepted(self, tolerance: float | None = None) -> bool | None:
+        """Return whether every output agrees with the whole model's; None: that was not run.
+
+        Args:
+            tolerance: largest relative difference; None: of each output, its own
+                (`OutputError.tolerance`).
+        """
+        if self.outputs is None:
+            return None
+        return all(each.accepted(tolerance) for each in self.outputs)
+
+    def to_json(self, tolerance: float | None = None) -> dict[str, Any]:
+        """Return one JSON object, with null for an infinite difference; ``tolerance`` as in
+        `accepted`."""
+        outputs = self.outputs
+        return {
+            **asdict(self),
+            "outputs": None if outputs is None else [each.to_json(tolerance) for each in outputs],
+            "max_relative_error": finite(self.max_relative_error),
+            "accepted": self.accepted(tolerance),
+        }
 
 
 def run_stages(
@@ -144,8 +164,8 @@ def _notes(devices: int, cores: int, outputs: Sequence[OutputError]) -> tuple[st
         found.append(f"{shared}: throughput says nothing of the plan")
     if unusable := [each.output for each in outputs if not each.is_finite]:
         found.append(
-            f"numbers of {len(unusable)} outputs, {unusable[0]!r} first, are not finite in the "
-            "whole model either, so that their agreement says little: give real --inputs"
+            f"numbers of {counted(len(unusable), 'output')}, {unusable[0]!r} first, are not finite "
+            "in the whole model either, so that their agreement says little: give real --inputs"
         )
     return tuple(found)
 
@@ -172,14 +192,24 @@ def _throughput(times: Sequence[StageClock]) -> float:
     return (len(ends) - 1) / max(ends[-1] - ends[0], 1e-9)
 
 
+def check_recordable(folder: Path) -> None:
+    """Raise a `PlanError` where `measured_times` would find no stages or no plan in a folder."""
+    read_manifest(folder)
+    _recorded_plan(folder)
+
+
+def _recorded_plan(folder: Path) -> tuple[Plan, Hardware]:
+    plan = Plan.load(folder / PLAN)
+    return plan, Hardware.from_json(plan.hardware)
+
+
 def measured_times(folder: Path, manifest: Manifest, run: PipelineRun) -> StageTimes:
     """Return the seconds of each device that ran, with the nodes that the plan gives it.
 
     Raises:
         PlanError: the folder has no plan, or a malformed one.
     """
-    plan = Plan.load(folder / PLAN)
-    hardware = Hardware.from_json(plan.hardware)
+    plan, hardware = _recorded_plan(folder)
     devices = sorted({stage.device for stage in run.stages})
     nodes = {device: set(np.flatnonzero(plan.device == device).tolist()) for device in devices}
     for node, copies in plan.replicas.items():

@@ -9,7 +9,7 @@ import importlib
 import os
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,7 @@ import ml_dtypes
 import numpy as np
 
 from go_rl.core import MissingDependencyError
-from go_rl.core.printable import first_line
+from go_rl.core.printable import counted, first_line
 
 INSTALL = {"onnxruntime": "go_rl[onnxruntime]", "jax": "go_rl", "torch": "go_rl[torch]"}
 """Requirement that pip installs, by runtime."""
@@ -32,8 +32,24 @@ class InputType:
     """Input of a program."""
 
     shape: tuple[int, ...]
-    """Each open extent is 1."""
+    """Each open extent is 1, or as in the example that the program was made with."""
     dtype: np.dtype
+    fixed: tuple[int | None, ...] | None
+    """Extents that the program fixes, None for an open one; None: the rank may be open as well."""
+
+    def __str__(self) -> str:
+        if self.fixed is None:
+            return f"{self.dtype}"
+        return f"{self.dtype} [{', '.join('any' if n is None else str(n) for n in self.fixed)}]"
+
+    def takes(self, array: np.ndarray) -> bool:
+        """Return whether an array has the type and a shape of the input."""
+        if array.dtype != self.dtype:
+            return False
+        if self.fixed is None:
+            return True
+        pairs = zip(array.shape, self.fixed, strict=False)
+        return array.ndim == len(self.fixed) and all(e in (None, n) for n, e in pairs)
 
     def zeros(self) -> np.ndarray:
         """Return zeros."""
@@ -55,6 +71,8 @@ class Session(ABC):
     """A program that runs."""
 
     inputs: Mapping[str, InputType]
+    outputs: Collection[str] | None
+    """Names of all results that the program has; None: it has them in order, without names."""
 
     def hold(self, arrays: Arrays) -> Mapping[str, Any]:
         """Return arrays in the form in which they are given again and again."""
@@ -140,12 +158,13 @@ class _OnnxSession(Session):
         providers = ["CPUExecutionProvider"]
         self._session = onnxruntime.InferenceSession(file, options, providers=providers)
         self.inputs = {value.name: _onnx_type(value) for value in self._session.get_inputs()}
-        self._outputs = list(outputs)
+        self.outputs = [value.name for value in self._session.get_outputs()]
+        self._wanted = list(outputs)
 
     def run(self, feeds: Mapping[str, Any]) -> dict[str, np.ndarray]:
         given = {name: feeds[name] for name in self.inputs}
-        made = self._session.run(self._outputs, given)
-        return {name: np.asarray(each) for name, each in zip(self._outputs, made, strict=True)}
+        made = self._session.run(self._wanted, given)
+        return {name: np.asarray(each) for name, each in zip(self._wanted, made, strict=True)}
 
     def end_record(self) -> StageRecord | None:
         if self._records is None:
@@ -168,7 +187,10 @@ def short_reason(error: Exception) -> str:
 def _onnx_type(value: Any) -> InputType:
     word = value.type.removeprefix("tensor(").removesuffix(")")
     shape = tuple(extent if isinstance(extent, int) else 1 for extent in value.shape)
-    return InputType(shape, np.dtype(_ONNX_WORDS.get(word, word)))
+    dtype = np.dtype(_ONNX_WORDS.get(word, word))
+    return InputType(
+        shape, dtype, _fixed(value.shape) or None
+    )  # it shows a scalar and an open rank alike
 
 
 _ONNX_WORDS = {"float": "float32", "double": "float64", "string": "object"}
@@ -184,9 +206,13 @@ class _JaxSession(Session):
         with jax.enable_x64(True):  # programs have the types that they were made with
             program = jax.export.deserialize(bytearray(file.read_bytes()))
         (types,), _ = jax.tree.unflatten(program.in_tree, program.in_avals)
-        self.inputs = {name: InputType(each.shape, np.dtype(each.dtype))
-                       for name, each in types.items()}  # fmt: skip
-        self._call, self._jax, self._outputs = jax.jit(program.call), jax, outputs
+        self.inputs = {
+            name: InputType(each.shape, np.dtype(each.dtype), _fixed(each.shape))
+            for name, each in types.items()
+        }
+        results = jax.tree.unflatten(program.out_tree, program.out_avals)
+        self.outputs = list(results) if isinstance(results, dict) else []
+        self._call, self._jax, self._wanted = jax.jit(program.call), jax, outputs
         self._device = jax.devices("cpu")[0]
 
     def hold(self, arrays: Arrays) -> Mapping[str, Any]:
@@ -197,7 +223,7 @@ class _JaxSession(Session):
         with self._jax.enable_x64(True):
             given = {name: feeds[name] for name in self.inputs}
             made = self._call(self._jax.device_put(given, self._device))
-            return {name: np.asarray(made[name]) for name in self._outputs}
+            return {name: np.asarray(made[name]) for name in self._wanted}
 
 
 class _TorchSession(Session):
@@ -215,7 +241,7 @@ class _TorchSession(Session):
         values = {n.name: n.meta["val"] for n in program.graph.nodes if n.op == "placeholder"}
         names = map(str, program.graph_signature.user_inputs)
         self.inputs = {name: _torch_type(values[name]) for name in names}
-        self._outputs = outputs
+        self.outputs, self._wanted = None, outputs
         self._module = program.module()
         self._arguments = lambda flat: tree_unflatten(flat, program.call_spec.in_spec)
         self._leaves = lambda tree: tree_flatten(tree)[0]
@@ -233,7 +259,9 @@ class _TorchSession(Session):
         with self._torch.no_grad():
             leaves = self._leaves(self._module(*args, **kwargs))
         made = [leaf for leaf in leaves if leaf is not None]
-        return {name: self._array(each) for name, each in zip(self._outputs, made, strict=True)}
+        if len(made) != len(self._wanted):
+            raise ValueError(f"it makes {counted(len(made), 'result')}, not {len(self._wanted)}")
+        return {name: self._array(each) for name, each in zip(self._wanted, made, strict=True)}
 
     def _tensor(self, array: np.ndarray) -> Any:
         """A copy of an array; those in shared memory are written again."""
@@ -250,4 +278,9 @@ class _TorchSession(Session):
 
 def _torch_type(value: Any) -> InputType:
     word = str(value.dtype).removeprefix("torch.")
-    return InputType(tuple(int(extent) for extent in value.shape), np.dtype(word))
+    shape = tuple(int(extent) for extent in value.shape)
+    return InputType(shape, np.dtype(word), _fixed(value.shape))
+
+
+def _fixed(shape: Sequence[Any]) -> tuple[int | None, ...]:
+    return tuple(extent if isinstance(extent, int) else None for extent in shape)
