@@ -50,6 +50,6 @@ def test_a_record_without_a_plan_is_refused_before_anything_runs(refused, export
     plan.write_text(json.dumps({**document, "graph_hash": 1}))
     refused("run", "stages", "--record", "runs.jsonl", said="stages/plan.json: ")
     plan.unlink()
-    refused("run", "stages", "--record", "runs.jsonl", said="stages/plan.json: cannot be read (No")
-    refused("run", "nowhere", "--record", "runs.jsonl", said="nowhere/stages.json: cannot be read")
+    refused("run", "stages", "--record", "runs.jsonl", said="stages/plan.json: is not there, and")
+    refused("run", "nowhere", "--record", "runs.jsonl", said="nowhere/plan.json: is not there, and")
     assert not (exported.parent / "runs.jsonl").exists()

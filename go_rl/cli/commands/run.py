@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -11,9 +11,9 @@ import tyro
 
 from go_rl.cli.console import console, print_json, print_line, print_table, working
 from go_rl.cli.exit_codes import OK, REJECTED
-from go_rl.cli.folders import check_file
+from go_rl.cli.folders import PLAN, check_file
 from go_rl.cli.model_arguments import Dims, sizes_of
-from go_rl.core import ExecutionError
+from go_rl.core import ExecutionError, Hardware, Plan, PlanError
 from go_rl.core.config_checks import NOT_NEGATIVE, check_ranges
 from go_rl.core.printable import counted, listed, message_line
 from go_rl.plans.pipeline.config import PipelineConfig
@@ -21,7 +21,6 @@ from go_rl.report.text_table import TextTable
 
 if TYPE_CHECKING:
     from go_rl.api.plans.stages import PipelineAudit, PipelineRun
-    from go_rl.plans.pipeline.output_errors import OutputError
 
 
 @dataclass(frozen=True)
@@ -66,11 +65,10 @@ class RunOptions:
 def run(config: RunOptions) -> int:
     """Run the command; returns the exit code."""
     from go_rl.api.plans.stages import run_stages
-    from go_rl.plans.pipeline.pipeline import check_recordable
 
     if config.record is not None:
         check_file(Path(config.record), "--record")
-        check_recordable(Path(config.stages))
+        _check_plan(Path(config.stages) / PLAN)
     with working(f"running {config.stages}"):
         found = run_stages(
             config.stages, inputs=config.inputs, dims=sizes_of(config.dim), check=config.check,
@@ -82,6 +80,15 @@ def run(config: RunOptions) -> int:
         _print(found, config.tolerance)
     is_rejected = found.accepted(config.tolerance) is False
     return REJECTED if is_rejected or (found.audit and found.audit.differences) else OK
+
+
+def _check_plan(plan: Path) -> None:
+    """Raise a `PlanError` where no times can be recorded for want of the plan."""
+    if not plan.is_file():
+        raise PlanError(
+            f"{plan}: is not there, and --record needs it; a folder that go-rl export wrote has one"
+        )
+    Hardware.from_json(Plan.load(plan).hardware)
 
 
 def _print(found: PipelineRun, tolerance: float | None) -> None:
@@ -107,13 +114,14 @@ def _print(found: PipelineRun, tolerance: float | None) -> None:
         said += f"; the whole model in one process with all cores {found.whole_throughput:.4g}"
     if found.predicted_throughput:
         said += f"; predicted by the plan, on its hardware, {found.predicted_throughput:.4g}"
-    verdict = _verdict(found.outputs, tolerance)
+    verdict = _verdict(found, tolerance)
     for line in (said, *found.notes, *_audit_lines(found.audit), *verdict):
         print_line(out, message_line(line))
 
 
-def _verdict(outputs: Sequence[OutputError] | None, tolerance: float | None) -> Iterator[str]:
+def _verdict(found: PipelineRun, tolerance: float | None) -> Iterator[str]:
     """Yield whether the outputs agree with the whole model's, where that was run."""
+    outputs = found.outputs
     if outputs is None:
         return
     wrong = [each for each in outputs if not each.accepted(tolerance)]

@@ -22,7 +22,7 @@ from go_rl.plans.pipeline.processes import StageProcesses, stage_processes
 from go_rl.plans.pipeline.sessions import check_runtime
 from go_rl.plans.pipeline.turns import StageClock
 from go_rl.plans.pipeline.whole_model import WholeModel
-from go_rl.plans.stages.manifest import Manifest, check_files, read_manifest
+from go_rl.plans.stages.manifest import Manifest, check_files
 
 if TYPE_CHECKING:
     from go_rl.plans.audit.stages import PipelineAudit
@@ -192,24 +192,14 @@ def _throughput(times: Sequence[StageClock]) -> float:
     return (len(ends) - 1) / max(ends[-1] - ends[0], 1e-9)
 
 
-def check_recordable(folder: Path) -> None:
-    """Raise a `PlanError` where `measured_times` would find no stages or no plan in a folder."""
-    read_manifest(folder)
-    _recorded_plan(folder)
-
-
-def _recorded_plan(folder: Path) -> tuple[Plan, Hardware]:
-    plan = Plan.load(folder / PLAN)
-    return plan, Hardware.from_json(plan.hardware)
-
-
 def measured_times(folder: Path, manifest: Manifest, run: PipelineRun) -> StageTimes:
     """Return the seconds of each device that ran, with the nodes that the plan gives it.
 
     Raises:
         PlanError: the folder has no plan, or a malformed one.
     """
-    plan, hardware = _recorded_plan(folder)
+    plan = Plan.load(folder / PLAN)
+    hardware = Hardware.from_json(plan.hardware)
     devices = sorted({stage.device for stage in run.stages})
     nodes = {device: set(np.flatnonzero(plan.device == device).tolist()) for device in devices}
     for node, copies in plan.replicas.items():
