@@ -81,7 +81,7 @@ def _objective_and_hardware(
     if hardware is None:
         objective = objective or _objective_of(graph)
         return objective, _default_hardware(graph, objective)
-    chosen = hardware if isinstance(hardware, Hardware) else _named_hardware(graph, hardware)
+    chosen = named_hardware(graph, hardware)
     suggested = OF_LINKS.get(chosen.links.topology, Objective.MAX_LOAD)
     if suggested.traits.is_replayed and _brings_hardware(graph):
         suggested = Objective.MAX_LOAD
@@ -97,13 +97,21 @@ def _objective_of(graph: OpGraph) -> Objective:
 
 def _default_hardware(graph: OpGraph, objective: Objective) -> Hardware:
     if not objective.traits.topologies and _brings_hardware(graph):
-        return _named_hardware(graph, OWN_HARDWARE)
+        return named_hardware(graph, OWN_HARDWARE)
     return load_hardware(objective.traits.hardware)
 
 
-def _named_hardware(graph: OpGraph, name: str | Path) -> Hardware:
+def named_hardware(graph: OpGraph, name: Hardware | str | Path) -> Hardware:
+    """Return hardware itself, or that of a preset, a file, the machine at hand (`THIS_MACHINE`) or
+    the model's file (`OWN_HARDWARE`).
+
+    Raises:
+        HardwareError: there is none of that name, or the model's file brings none.
+    """
     from go_rl.costs.models import file_hardware
 
+    if isinstance(name, Hardware):
+        return name
     if name == THIS_MACHINE:
         return this_machine()[0]
     if name != OWN_HARDWARE:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal
 
 import tyro
 
-from go_rl.core import OpGraph, Plan, ReadError
+from go_rl.core import OpGraph, Plan, PlanError, ReadError
 from go_rl.core.plan import VALUE_SUFFIX
 
 Dims = Annotated[tuple[str, ...], tyro.conf.UseAppendAction, tyro.conf.arg(metavar="NAME=SIZE")]
@@ -76,17 +76,41 @@ def as_planned(source: ModelArguments, plan: Plan, path: str | Path) -> Iterator
 
     Raises:
         ReadError: the model, read in the block, does not take these sizes; names the plan's file.
+        PlanError: in the block, a plan is for a model of other sizes; says the plan's own.
     """
-    if source.dim or source.input:
-        yield source
-        return
-    sizes = tuple(f"{name}={size}" for name, size in plan.dims.items())
+    known = {} if source.input else plan.dims
+    added = {name: size for name, size in known.items() if name not in source.dims}
     try:
-        yield replace(source, dim=sizes)
+        yield replace(source, dim=(*source.dim, *sizes_text(added)))
     except ReadError as error:
-        if not any(repr(name) in str(error) for name in plan.dims):
+        if not any(repr(name) in str(error) for name in added):
             raise
-        raise ReadError(f"{path}: dims {', '.join(sizes)} do not fit the model: {error}") from error
+        sizes = ", ".join(sizes_text(plan.dims))
+        raise ReadError(f"{path}: dims {sizes} do not fit the model: {error}") from error
+    except PlanError as error:
+        asked = source.dims
+        same = not source.input and all(asked.get(n, size) == size for n, size in known.items())
+        if same or not plan.dims:
+            raise
+        said = str(error).removeprefix(f"{path}: ")
+        sizes = ", ".join(sizes_text(plan.dims))
+        raise PlanError(f"{path}: {said}; the plan was made with {sizes}") from error
+
+
+@contextmanager
+def naming_plan(path: str | Path) -> Iterator[None]:
+    """Let an error about a plan begin with the plan's file."""
+    try:
+        yield
+    except PlanError as error:
+        if str(error).startswith(f"{path}: "):
+            raise
+        raise PlanError(f"{path}: {error}") from error
+
+
+def sizes_text(dims: Mapping[str, int]) -> tuple[str, ...]:
+    """Return sizes by name as the command line takes them."""
+    return tuple(f"{name}={size}" for name, size in dims.items())
 
 
 def sizes_of(dims: Dims) -> dict[str, int]:

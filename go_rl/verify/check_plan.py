@@ -6,7 +6,8 @@ plan alone, checked against `go_rl.verify.rules`, and evaluated again in `go_rl.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, is_dataclass
+from typing import Any
 
 from go_rl.core.errors import HardwareError, PlanError, name_largest
 from go_rl.core.evaluation import OPTIMAL_GAP, Status, proved_optimal
@@ -42,6 +43,8 @@ class Verdict:
     value: float = float("inf")
     """The objective as the checker computes it, seconds an iteration; inf when it was not
     computed."""
+    detail: str = ""
+    """Failure that the plan itself reports, in its words (``evaluation.detail``)."""
 
     @property
     def ok(self) -> bool:
@@ -65,14 +68,20 @@ class Verdict:
         """The status in one sentence."""
         if self.is_legal and not self.ok:
             return "The plan is legal, but what it states is false."
+        if not self.ok and not self.violations:
+            return f"The plan itself reports a failure. {self.status.sentence}"
         return self.status.sentence
 
     @property
     def sentence(self) -> str:
         """The verdict in words, every violation named."""
-        return " ".join(
-            [self.status_sentence, *(f"{v.rule}: {v.message}." for v in self.violations)]
-        )
+        return " ".join([self.status_sentence, *(f"{line.rstrip('.')}." for line in self.lines)])
+
+    @property
+    def lines(self) -> list[str]:
+        """The reasons of a verdict that is not ``ok``: each violation, or what the plan reports."""
+        reported = [self.detail] if self.detail else []
+        return [*(f"{v.rule}: {v.message}" for v in self.violations), *reported]
 
 
 def check_plan(plan: Plan, problem: Problem) -> Verdict:
@@ -85,7 +94,7 @@ def check_plan(plan: Plan, problem: Problem) -> Verdict:
     """
     check_belongs(plan, problem)
     if not plan.evaluation.status.ok:
-        return Verdict(plan.evaluation.status, ())
+        return Verdict(plan.evaluation.status, (), detail=plan.evaluation.detail)
     if broken := legal(problem, plan.device, plan.replicas):
         return Verdict(broken[0].status, broken)
     if problem.objective.traits.is_replayed:
@@ -156,7 +165,7 @@ def _false_claims(plan: Plan, value: float) -> list[tuple[str, str]]:
 def check_belongs(plan: Plan, problem: Problem) -> None:
     """Raise a `PlanError` naming the first difference when the plan is for another problem."""
     check_same_graph(plan, problem.graph)
-    _check_hardware(plan, problem)
+    check_hardware(plan, problem.hardware)
     for name, mine in (
         ("objective", str(problem.objective)),
         ("rules", problem.rules.name),
@@ -194,15 +203,41 @@ def check_same_graph(plan: Plan, graph: OpGraph) -> None:
         )
 
 
-def _check_hardware(plan: Plan, problem: Problem) -> None:
+def check_hardware(plan: Plan, hardware: Hardware) -> None:
+    """Raise a `PlanError` naming the first difference when the plan is for other hardware."""
     try:
         theirs = Hardware.from_json(plan.hardware, "the plan's hardware")
     except HardwareError as error:
         raise PlanError(str(error)) from error
+    if theirs.name != hardware.name:
+        raise PlanError(
+            f"the plan is for other hardware: {shown(theirs.name)}, not {hardware.name!r}"
+        )
     for field in fields(Hardware):
-        name, mine = field.name, getattr(problem.hardware, field.name)
-        if name != "description" and getattr(theirs, name) != mine:
+        pair = getattr(theirs, field.name), getattr(hardware, field.name)
+        if field.name != "description" and pair[0] != pair[1]:
+            name, his, own = _first_difference(field.name, *pair)
             raise PlanError(
-                f"the plan is for other hardware: {name} of {shown(theirs.name)} differs from "
-                f"that of {problem.hardware.name!r}"
+                f"the plan is for other hardware: {name} of its {shown(theirs.name)} is "
+                f"{_value(his)}, that of {hardware.name!r} is {_value(own)}"
             )
+
+
+def _first_difference(name: str, theirs: Any, mine: Any) -> tuple[str, Any, Any]:
+    """Name, and both values, of the first field that differs in two values that are not equal."""
+    if isinstance(mine, tuple) and len(theirs) == len(mine):
+        pairs = enumerate(zip(theirs, mine, strict=True))
+        parts = [(f"{name}[{i}]", *pair) for i, pair in pairs]
+    elif is_dataclass(mine):
+        names = [field.name for field in fields(mine)]
+        parts = [(f"{name}.{each}", getattr(theirs, each), getattr(mine, each)) for each in names]
+    else:
+        return name, theirs, mine
+    return _first_difference(*next(part for part in parts if part[1] != part[2]))
+
+
+def _value(value: Any) -> str:
+    """A number or word as it is, a list by its length."""
+    if isinstance(value, tuple):
+        return f"a list of {len(value)}"
+    return f"{value:.9g}" if isinstance(value, float) else shown(value)

@@ -1,12 +1,10 @@
 """``go-rl check``, ``graph``, ``hardware``, ``zoo``, and the last lines of all commands."""
 
 import json
-import shlex
 from importlib.metadata import version
-from pathlib import Path
 
 import pytest
-from profile_documents import chain_document, node_document
+from profile_documents import chain_document
 
 from go_rl.cli.model_arguments import ModelArguments, positions_of
 from go_rl.cli.table import COMMANDS
@@ -20,74 +18,6 @@ from go_rl.policy.learn.config import (
     RingTrainConfig,
     training_from_json,
 )
-
-
-@pytest.fixture
-def plan(command, chain) -> Path:
-    flags = ("--hardware", "ring3", "--method", "greedy", "--samples", 5, "--out", "planned")
-    assert command("optimize", chain, *flags).code == 0
-    return Path("planned/plan.json")
-
-
-def test_check_accepts_what_partition_wrote(command, chain, plan):
-    found = command("check", plan, chain)
-    assert (found.code, found.err) == (0, "")
-    assert found.out.startswith("accepted: ")
-    assert "0.002 s an iteration" in found.out
-
-
-def test_check_rejects_with_a_line_for_each_violation(command, chain, plan):
-    document = json.loads(plan.read_text())
-    document["device"] = [1, 0, 0, 1, 2, 2]
-    plan.write_text(json.dumps(document))
-    found = command("check", plan, chain)
-    assert found.code == 1
-    first, *violations, following = found.out.splitlines()
-    assert following.startswith(f"next: go-rl optimize {chain} ")
-    assert first.startswith("rejected: ")
-    assert any(line.startswith("acyclic: ") for line in violations)
-    listed = command("check", plan, chain, "--json")
-    assert (listed.code, listed.document["accepted"]) == (1, False)
-    assert [v["rule"] for v in listed.document["violations"]] == [
-        line.split(":")[0] for line in violations
-    ]
-
-
-def test_check_tells_false_numbers_from_broken_rules(command, chain, plan):
-    document = json.loads(plan.read_text())
-    plan.write_text(json.dumps(document | {"bound": 1.0, "gap": 0.0}))
-    found = command("check", plan, chain)
-    assert found.code == 1
-    first, second, _ = found.out.splitlines()
-    assert first.startswith("rejected: The plan is legal, but what it states is false.")
-    assert second.startswith("bound: a lower bound of 1 s does not fit a plan of 0.002 s")
-    listed = command("check", plan, chain, "--json").document
-    assert (listed["accepted"], listed["legal"]) == (False, True)
-    assert listed["status"] == "false-claims"
-
-
-def test_check_says_a_next_command_that_can_be_typed(command, chain, plan):
-    """A preset by its name; hardware of a user's file, whose place no plan knows, by the plan."""
-    assert "--hardware ring3 " in command("check", plan, chain).out.splitlines()[-1]
-    own = json.loads(command("hardware", "show", "ring3", "--json").out)
-    for name in ("mine", "ring3"):
-        own["name"], own["devices"][0]["peak_flops"] = name, 1e12
-        Path("elsewhere.json").write_text(json.dumps(own))
-        flags = ("--hardware", "elsewhere.json", "--method", "greedy", "--samples", 5)
-        assert command("optimize", chain, *flags, "--out", f"of-{name}").code == 0
-        following = command("check", f"of-{name}/plan.json", chain).out.splitlines()[-1]
-        assert f"--hardware of-{name}/plan.json " in following
-        Path("elsewhere.json").unlink()
-        words = following.removeprefix("next: go-rl ").replace("--method all", "--method greedy")
-        again = command(*shlex.split(words), "--samples", 2, "--out", "again")
-        assert again.code == 0, again.err
-
-
-def test_check_refuses_a_plan_for_another_graph(refused, plan, tmp_path):
-    other = tmp_path / "other.json"
-    nodes = [node_document(i, fpgaLatency=2.0) for i in range(6)]
-    other.write_text(json.dumps(chain_document(nodes=nodes)))
-    refused("check", plan, other, said="another graph")
 
 
 def test_graph_prints_nodes_and_edges(command, chain):

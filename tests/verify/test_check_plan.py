@@ -16,6 +16,7 @@ from go_rl.verify.rules import legal
 from go_rl.verify.value import plan_value
 
 CHAIN = [("a", "b"), ("b", "c")]
+RING = ring_of(3).devices
 
 
 @pytest.fixture
@@ -87,6 +88,7 @@ def test_an_admitted_failure_keeps_its_status(status, chain):
     verdict = check_plan(plan, chain)
     assert (verdict.status, verdict.is_legal) == (status, False)
     assert verdict.violations == ()
+    assert verdict.sentence == f"The plan itself reports a failure. {status.sentence} gave up."
 
 
 @pytest.mark.parametrize(
@@ -115,10 +117,22 @@ def test_a_plan_for_another_problem_is_refused(status, change, words, chain):
 
 
 @pytest.mark.parametrize(
-    ("hardware", "words"), [((4, 100.0), "name"), ((3, 99.0), "links of 'small-ring3' differs")]
+    ("hardware", "words"),
+    [
+        (ring_of(4, 100.0), "other hardware: 'small-ring4', not 'small-ring3'"),
+        (ring_of(3, 99.0), "links.bandwidth of its 'small-ring3' is 99, that of 'small-ring3' is"),
+        (
+            replace(ring_of(3), devices=ring_of(4).devices, name="small-ring3"),
+            "devices of its 'small-ring3' is a list of 4, that of 'small-ring3' is a list of 3",
+        ),
+        (
+            replace(ring_of(3), devices=(*RING[:2], replace(RING[2], memory_bytes=1e12))),
+            "devices[2].memory_bytes of its 'small-ring3' is 1e+12, that of 'small-ring3' is 100",
+        ),
+    ],
 )
 def test_a_plan_for_other_hardware_is_refused(hardware, words, chain):
-    plan = build_plan(replace(chain, hardware=ring_of(*hardware)), [0, 0, 1])
+    plan = build_plan(replace(chain, hardware=hardware), [0, 0, 1])
     with pytest.raises(PlanError, match="other hardware") as error:
         check_plan(plan, chain)
     assert words in str(error.value)

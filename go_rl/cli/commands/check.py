@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import tyro
 
+from go_rl.api.options import HardwareChoice
 from go_rl.cli.commands import check_ran, check_split
 from go_rl.cli.commands.check_ran import CheckRan
 from go_rl.cli.commands.check_split import CheckSplit
 from go_rl.cli.console import console, print_json, print_line, working
 from go_rl.cli.exit_codes import OK, REJECTED
-from go_rl.cli.model_arguments import ModelArguments, as_planned, read
+from go_rl.cli.model_arguments import ModelArguments, as_planned, naming_plan, read
 from go_rl.cli.next_command import model_words, say_next
 from go_rl.core import Hardware, HardwareError, Objective, OpGraph, Plan, load_hardware
 from go_rl.core.evaluation import finite
@@ -33,6 +34,9 @@ class CheckOptions:
     """A plan.json. A split (--split FILE) and what a session ran (--ran FILE) have options of their
     own: go-rl check --split FILE --help, go-rl check --ran FILE --help."""
     source: ModelArguments
+    hardware: HardwareChoice = None
+    """Hardware that the plan must be for: a preset (go-rl hardware list), a JSON file, a plan.json
+    (its hardware), or "file" for the model file's own. Default: what the plan itself describes."""
     explain: bool = False
     """Also say, for a small ring plan, which rule forbids every partition, or which legal one is
     nearest; all are tried."""
@@ -41,11 +45,24 @@ class CheckOptions:
 
 
 def options_of(argv: Sequence[str]) -> type[CheckOptions | CheckRan | CheckSplit]:
-    """Return the options for a split or a session, if the arguments name one, else for a plan."""
-    for option, kind in (("--split", CheckSplit), ("--ran", CheckRan)):
-        if any(word == option or word.startswith(f"{option}=") for word in argv):
-            return kind
-    return CheckOptions
+    """Return the options for a split or a session, if the arguments name one, else for a plan.
+
+    Raises:
+        UsageError: they name both.
+    """
+    kinds = {"--split": CheckSplit, "--ran": CheckRan}
+    named = [
+        option for option in kinds
+        if any(word == option or word.startswith(f"{option}=") for word in argv)
+    ]  # fmt: skip
+    if len(named) > 1:
+        from go_rl.cli.parsing.parse import UsageError
+
+        raise UsageError(
+            "--split and --ran exclude each other: --split judges a split of MODEL without a plan, "
+            "--ran what a session ran of PLAN; leave one out"
+        )
+    return kinds[named[0]] if named else CheckOptions
 
 
 def run(config: CheckOptions | CheckRan | CheckSplit) -> int:
@@ -60,36 +77,75 @@ def run(config: CheckOptions | CheckRan | CheckSplit) -> int:
         from go_rl.api.plans.check import check, explain
 
         graph = read(source)
-        verdict = check(plan, graph)
-        beside = explain(plan, graph) if config.explain else None
+        with naming_plan(config.plan):
+            _check_hardware(plan, graph, config.hardware)
+            verdict = check(plan, graph)
+            beside = explain(plan, graph) if config.explain else None
     if config.json:
         said = {} if beside is None else {"explanation": asdict(beside)}
-        print_json(_document(verdict) | said)
+        print_json(_document(verdict, plan, config) | said)
     else:
-        _print(verdict, plan)
+        _print(verdict, plan, config)
         if beside is not None:
             print_line(console(), message_line(_explained(beside, graph)))
         say_next(console(), *_after(verdict, plan, config.plan, source))
     return OK if verdict.ok else REJECTED
 
 
-def _document(verdict: Verdict) -> dict[str, object]:
+def _check_hardware(plan: Plan, graph: OpGraph, name: HardwareChoice) -> None:
+    """Refuse a plan for other hardware than the user names."""
+    if name is not None:
+        from go_rl.api.problem import named_hardware
+        from go_rl.verify.check_plan import check_hardware
+
+        check_hardware(plan, named_hardware(graph, name))
+
+
+def _document(verdict: Verdict, plan: Plan, config: CheckOptions) -> dict[str, object]:
     violations = [{"rule": v.rule, "message": v.message} for v in verdict.violations]
     return {
         "accepted": verdict.ok,
         "legal": verdict.is_legal,
         "status": verdict.status_word,
+        "detail": verdict.detail,
         "value": finite(verdict.value),
         "violations": violations,
+        "assumed": {
+            "hardware": plan.hardware["name"],
+            "hardware_from": "plan" if config.hardware is None else "--hardware",
+            "objective": plan.objective,
+            "rules": plan.rules if Objective(plan.objective).traits.has_rules else None,
+            "memory": plan.memory,
+            "cost_model": plan.cost_model,
+        },
     }
 
 
-def _print(verdict: Verdict, plan: Plan) -> None:
+def _assumed(plan: Plan, config: CheckOptions) -> str:
+    """The problem that the plan was held against, in words."""
+    hardware = Hardware.from_json(plan.hardware, "the plan's hardware")
+    whose = "as the plan describes them"
+    if config.hardware is not None:
+        whose = "as --hardware has them"
+    elif _preset_is(plan) is False:
+        whose += ", which the preset of that name does not"
+    parts = [
+        f"{hardware.name}, {counted(hardware.num_devices, 'device')} {whose}",
+        f"objective {plan.objective}",
+    ]
+    if Objective(plan.objective).traits.has_rules:
+        parts.append(f"rules {plan.rules}")
+    parts += [f"cost {plan.cost_model}", *([] if plan.memory else ["memory without limit"])]
+    return "; ".join([parts[0], ", ".join(parts[1:])])
+
+
+def _print(verdict: Verdict, plan: Plan, config: CheckOptions) -> None:
     out = console()
     word = "accepted" if verdict.ok else "rejected"
-    print_line(out, f"{word}: {verdict.status_sentence}")
-    for violation in verdict.violations:
-        print_line(out, message_line(f"{violation.rule}: {violation.message}"))
+    assumed = _assumed(plan, config)
+    print_line(out, message_line(f"{word}: {verdict.status_sentence} Checked on {assumed}"))
+    for line in verdict.lines:
+        print_line(out, message_line(line))
     if verdict.ok:
         bound = "no bound was proved"
         if math.isfinite(plan.gap):
@@ -125,9 +181,14 @@ def _hardware(plan: Plan, path: str) -> str:
     from go_rl.api.problem import OWN_HARDWARE
 
     name = str(plan.hardware["name"])
-    if name == OWN_HARDWARE:
-        return name
+    return name if name == OWN_HARDWARE or _preset_is(plan) else path
+
+
+def _preset_is(plan: Plan) -> bool | None:
+    """Whether the preset that the plan's hardware has the name of is like it; None: there is none
+    of that name."""
     try:
-        return name if load_hardware(name) == Hardware.from_json(plan.hardware) else path
+        preset = load_hardware(str(plan.hardware["name"]))
     except HardwareError:
-        return path
+        return None
+    return preset == Hardware.from_json(plan.hardware)

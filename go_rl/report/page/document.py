@@ -20,14 +20,14 @@ from go_rl.core.evaluation import finite
 from go_rl.core.printable import counted, printable
 from go_rl.core.unit_text import percent, seconds_text
 from go_rl.objectives.makespan.simulate.timeline import Timeline
-from go_rl.report.bottleneck import bottleneck
+from go_rl.report.bottleneck import BusiestPart, bottleneck
 from go_rl.report.notes import shortened
 from go_rl.report.page.methods_file import MethodRuns
 from go_rl.report.page.nested_layout import nested_layout
 from go_rl.report.page.scopes import scope_tree
 from go_rl.report.page.timetable import slack_of, timetable
 from go_rl.report.page.tried_moves import Hindrance, TriedMove, tried_moves
-from go_rl.report.timeline.plan_timeline import plan_timeline
+from go_rl.report.timeline.plan_timeline import plan_timeline, replay_obstacle
 from go_rl.verify.check_plan import check_plan
 
 DIGITS = 5
@@ -82,7 +82,7 @@ def _shape(dims: Iterable[int]) -> str:
 def _plan_part(shown: ShownPlan, letter: str) -> dict[str, Any]:
     problem, plan = shown.problem, shown.plan
     replayed = problem.objective.traits.is_replayed
-    timeline: Timeline | None = plan_timeline(problem, plan) if replayed else None
+    obstacle = replay_obstacle(problem, plan) if replayed else ""
     seconds = problem.seconds[problem.device_kind[plan.device], np.arange(len(plan.device))]
     free = problem.graph.is_fed & replayed
     return {
@@ -93,7 +93,7 @@ def _plan_part(shown: ShownPlan, letter: str) -> dict[str, Any]:
         "valueName": problem.objective.traits.value_name,
         "value": finite(plan.value),
         "bound": finite(plan.bound),
-        "facts": _facts(problem, plan),
+        "facts": _facts(problem, plan, None if obstacle else bottleneck(problem, plan)),
         "verdict": _verdict(problem, plan),
         "notes": [shortened(printable(str(note))) for note in plan.notes],
         "device": np.where(free, -1, plan.device).tolist(),
@@ -102,17 +102,32 @@ def _plan_part(shown: ShownPlan, letter: str) -> dict[str, Any]:
         "seconds": _short(np.where(free, 0.0, seconds)),
         "weights": _short(problem.weight_bytes),
         "results": _short(problem.output_bytes),
-        "slack": _short(slack_of(problem, plan, timeline)),
-        "moves": [[_move(move) for move in moves] for moves in tried_moves(problem, plan)],
         "hindrances": [str(each) for each in Hindrance],
         "loads": _loads(problem, plan),
-        "timetable": _rounded(timetable(problem, plan, timeline)),
+        "obstacle": printable(obstacle),
         "methods": None if shown.methods is None else _methods(shown.methods, plan),
+    } | (_not_replayed(problem) if obstacle else _in_time(problem, plan))
+
+
+def _in_time(problem: Problem, plan: Plan) -> dict[str, Any]:
+    """What each operator could take, where it could move, and one iteration."""
+    replayed = problem.objective.traits.is_replayed
+    timeline: Timeline | None = plan_timeline(problem, plan) if replayed else None
+    return {
+        "slack": _short(slack_of(problem, plan, timeline)),
+        "moves": [[_move(move) for move in moves] for moves in tried_moves(problem, plan)],
+        "timetable": _rounded(timetable(problem, plan, timeline)),
     }
 
 
-def _facts(problem: Problem, plan: Plan) -> list[tuple[str, str]]:
-    traits, held = problem.objective.traits, bottleneck(problem, plan)
+def _not_replayed(problem: Problem) -> dict[str, Any]:
+    """The same fields for a plan that cannot be replayed: neither slack, moves nor timetable."""
+    count = problem.graph.num_nodes
+    return {"slack": [None] * count, "moves": [[] for _ in range(count)], "timetable": None}
+
+
+def _facts(problem: Problem, plan: Plan, held: BusiestPart | None) -> list[tuple[str, str]]:
+    traits = problem.objective.traits
     used = f"{len(np.unique(plan.device))} of {problem.hardware.num_devices}"
     busiest = "–" if held is None else held.sentence.removeprefix("busiest: ")
     rate = plan.evaluation.throughput

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from html import escape
 from pathlib import Path
 
-from go_rl.core import PlanError
+from go_rl.core import Plan, PlanError
 from go_rl.core.files.paths import path_of
 from go_rl.core.files.whole_file import write_text, writing
 from go_rl.report.page.document import ShownPlan, page_document
@@ -41,9 +41,7 @@ def page_text(shown: Sequence[ShownPlan]) -> str:
         PlanError: as for `write_page`.
     """
     for each in shown:
-        if not each.plan.evaluation.status.ok:
-            status = each.plan.evaluation.status.sentence
-            raise PlanError(f"there is nothing to show of a plan that failed: {status}")
+        require_shown(each.plan)
         check_same_graph(each.plan, shown[0].problem.graph)
     document = page_document(shown)
     parts = {
@@ -54,6 +52,14 @@ def page_text(shown: Sequence[ShownPlan]) -> str:
     }
     template = (ASSETS / "page.html").read_text(encoding="utf-8")
     return "".join(parts.get(piece, piece) for piece in template.split("%%"))
+
+
+def require_shown(plan: Plan) -> None:
+    """Raise a `PlanError` with what a plan reports of its failure: of one there is no page."""
+    found = plan.evaluation
+    if not found.status.ok:
+        said = f"{found.status.sentence} {found.detail}".strip()
+        raise PlanError(f"there is nothing to show of a plan that failed: {said}")
 
 
 def script_json(document: object) -> str:

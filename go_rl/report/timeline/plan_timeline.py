@@ -16,10 +16,14 @@ def plan_timeline(problem: Problem, plan: Plan) -> Timeline:
         PlanError: the objective is not makespan, or the plan is of another problem or illegal.
     """
     check_belongs(plan, problem)
+    if why := replay_obstacle(problem, plan):
+        raise PlanError(f"{problem.graph.name}: {why}")
+    return timeline_of(problem, plan.decisions)
+
+
+def replay_obstacle(problem: Problem, plan: Plan) -> str:
+    """Return the sentence why a plan for makespan cannot be replayed: the first rule that it
+    breaks, memory aside; empty if it can be."""
     broken = [v for v in legal(problem, plan.device, plan.replicas) if v.status != "out-of-memory"]
     broken += legal_kernels(problem, plan.device, plan.priority, plan.fusion_group)
-    if broken:
-        raise PlanError(
-            f"{problem.graph.name}: the plan breaks {broken[0].rule}: {broken[0].message}"
-        )
-    return timeline_of(problem, plan.decisions)
+    return f"the plan breaks {broken[0].rule}: {broken[0].message}" if broken else ""

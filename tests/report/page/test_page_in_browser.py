@@ -2,8 +2,10 @@
 
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import pytest
 from browser import CHROMIUM, Browser, browser
 from page_parts import named_graph, planned, problem_on, zoo_plan
@@ -109,6 +111,23 @@ def test_search_lists_and_goes_there(used):
     assert "attention" in name
     assert is_there
     assert nothing == "0 found"
+
+
+def test_a_plan_that_cannot_be_replayed_is_drawn_with_the_reason(used):
+    problem, plan = zoo_plan("ncf", "p100x4", Objective.MAKESPAN)
+    broken = replace(plan, fusion_group=np.zeros(problem.graph.num_nodes, np.int64))
+    found = used(
+        page_text([ShownPlan(problem, broken)]),
+        """
+      shown.select(0);
+      shown.colour("slack");
+      await pause(50);
+      return [shown.views[0].drawn, shown.times.length, document.body.textContent];
+    """,
+    )
+    assert found[0] >= 1
+    assert found[1] == 0
+    assert "There is no timeline: the plan breaks kernel-" in found[2]
 
 
 def test_hostile_names_are_text(used):

@@ -97,9 +97,33 @@ def test_a_failure_is_refused():
     shown = shown_chain()
     broken = replace(shown.plan, evaluation=failed(Status.INFEASIBLE, 3, "no room"))
     with pytest.raises(
-        PlanError, match=r"^there is nothing to show of a plan that failed: No plan"
+        PlanError,
+        match=r"^there is nothing to show of a plan that failed: No plan .* proved\. no room$",
     ):
         page_text([ShownPlan(shown.problem, broken)])
+
+
+def test_an_illegal_plan_of_a_makespan_is_shown_without_a_timeline():
+    problem, plan = zoo_plan("ncf", "p100x4", Objective.MAKESPAN)
+    group = np.zeros(problem.graph.num_nodes, np.int64)
+    broken = replace(plan, fusion_group=group, optimal=False)
+    document = json.loads(read(page_text([ShownPlan(problem, broken)])).data)
+    (shown,) = document["plans"]
+    assert (shown["verdict"]["ok"], shown["timetable"]) == (False, None)
+    assert shown["obstacle"].startswith("the plan breaks kernel-")
+    assert shown["verdict"]["violations"][0] in shown["obstacle"]
+    assert set(map(len, shown["moves"])) == {0}
+    assert set(shown["slack"]) == {None}
+    assert dict(shown["facts"])["busiest"] == "–"
+
+
+def test_an_illegal_plan_of_a_ring_is_shown_with_its_verdict():
+    shown = shown_chain()
+    back = replace(shown.plan, device=np.array([1, 0, 1, 2], np.int16))
+    (plan,) = json.loads(read(page_text([ShownPlan(shown.problem, back)])).data)["plans"]
+    assert not plan["verdict"]["ok"]
+    assert plan["verdict"]["text"] == "The plan breaks a static rule."
+    assert (plan["obstacle"], len(plan["timetable"]["rows"])) == ("", 3)
 
 
 def test_a_plan_of_another_graph_is_refused():

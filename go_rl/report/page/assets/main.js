@@ -153,16 +153,23 @@ function planSections(page, graph, items, isOneOfTwo, state) {
   const { plan } = items, whose = isOneOfTwo ? `plan ${plan.letter}: ` : "";
   const heading = (text, small) => element("h2", "", `${whose}${text} `, element("small", "", small));
   const loads = element("div", "", heading(`loads of ${plan.word}s`, `black mark: ${plan.valueName}, and the memory there is (none where it is beyond the scale); green: weights, blue: live tensors at the peak`), element("div", "scroll", loadsTable(items)));
-  const frame = element("div", "times");
+  page.append(element("div", "pair", loads, plan.timetable ? timeline(graph, items, state, heading) : withoutTimeline(plan, heading)));
+  if (plan.methods && plan.methods.values.some((v) => v)) page.append(methodsSection(plan, heading));
+}
+
+function timeline(graph, items, state, heading) {
+  const { plan } = items, frame = element("div", "times");
   const order = plan.timetable.inOrder ? "as replayed" : "operators one after the other, then transfers";
   const times = element("div", "", heading("one iteration", `${order}; hover names, click selects, Ctrl or Shift + wheel zooms, drag moves`), frame, kindLegend(plan.timetable));
-  page.append(element("div", "pair", loads, times));
-  const time = new TimelineView(frame, graph, items, {
+  state.times.push(new TimelineView(frame, graph, items, {
     bar: (view, i, event) => state.tip(items, i === null || view.times.node[i] < 0 ? null : view.times.node[i], event),
     select: state.go,
-  });
-  state.times.push(time);
-  if (plan.methods && plan.methods.values.some((v) => v)) page.append(methodsSection(plan, heading));
+  }));
+  return times;
+}
+
+function withoutTimeline(plan, heading) {
+  return element("div", "", heading("one iteration", "not replayed"), element("p", "", `There is no timeline: ${plan.obstacle}`));
 }
 
 function kindLegend(times) {
