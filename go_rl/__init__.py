@@ -14,14 +14,13 @@ if TYPE_CHECKING:
     from go_rl.api.measure import measure_kernels, measure_programs
     from go_rl.api.optimize import methods, optimize
     from go_rl.api.plans.audit import audit_session
-    from go_rl.api.plans.check import check, execute, explain
+    from go_rl.api.plans.check import check, execute, explain, problem_of
     from go_rl.api.plans.check_split import check_split
     from go_rl.api.plans.iree import execute_iree
     from go_rl.api.plans.sinks import export_sink
     from go_rl.api.plans.stages import export_stages, run_stages
     from go_rl.api.plans.view import view
     from go_rl.api.predict import predict, predict_everywhere, train_operators
-    from go_rl.api.problem import problem_of
     from go_rl.api.records import export_store, list_records, merge_stores
     from go_rl.api.this_device import calibrate, predict_this
     from go_rl.api.this_programs import predict_programs
@@ -60,7 +59,7 @@ _MODULES = {
     "predict_programs": "this_programs",
     "predict_this": "this_device",
     "pretrain": "training.pretrain",
-    "problem_of": "problem",
+    "problem_of": "plans.check",
     "retyped": "load",
     "run_stages": "plans.stages",
     "save_weights": "training.pretrain",

@@ -1,5 +1,4 @@
-"""`problem_for`: a model's graph, hardware and options as the problem that methods solve; and
-`problem_of` a plan."""
+"""`problem_for`: a model's graph, hardware and options as the problem that methods solve."""
 
 from __future__ import annotations
 
@@ -23,8 +22,6 @@ from go_rl.core import (
     NodeId,
     Objective,
     OpGraph,
-    Plan,
-    PlanError,
     Problem,
     ProblemError,
     load_hardware,
@@ -32,7 +29,6 @@ from go_rl.core import (
 )
 from go_rl.core.errors import nearest
 from go_rl.core.objective import OF_LINKS
-from go_rl.verify.check_plan import check_same_graph
 
 LONGEST_NUMBER = 9
 """Digits of a device's number that are read."""
@@ -128,44 +124,6 @@ def named_hardware(graph: OpGraph, name: Hardware | str | Path) -> Hardware:
 
 def _brings_hardware(graph: OpGraph) -> bool:
     return "accelerators" in graph.meta
-
-
-def problem_of(plan: Plan, graph: OpGraph) -> Problem:
-    """Return the problem that a plan says it solves, rebuilt on ``graph``.
-
-    Raises:
-        PlanError: the plan's hardware, objective or cost model is malformed, or the graph has
-            other nodes.
-        CheckpointError, RecordError: what its cost model learned or measured is not here.
-    """
-    from go_rl.costs.models import ProblemOptions, make_problem, named_cost
-    from go_rl.costs.models.registry import AUTO, FORMS, WORDS, is_cost
-    from go_rl.graphs.cutting.colocation import colocation_of
-
-    if plan.nodes != graph.names:  # whose operators the plan's cost model may not know
-        check_same_graph(plan, graph)
-    if plan.cost_model == AUTO or not is_cost(plan.cost_model):
-        raise PlanError(
-            f"the plan's cost_model is {plan.cost_model!r}{nearest(plan.cost_model, WORDS)} "
-            f"It must be one of {', '.join(FORMS[1:])}"
-        )
-    if plan.objective not in list(Objective):
-        raise PlanError(f"the plan's objective {plan.objective!r} is unknown")
-    try:
-        hardware = Hardware.from_json(plan.hardware, "the plan's hardware")
-        options = ProblemOptions(
-            objective=Objective(plan.objective),
-            rules=rule_set(plan.rules),
-            memory=plan.memory,
-            all_chips=plan.all_chips,
-            fixed=plan.fixed,
-            cost_model=named_cost(plan.cost_model, hardware),
-            colocation=colocation_of(plan, graph),
-            allow_training=True,
-        )
-    except (HardwareError, ProblemError) as error:
-        raise PlanError(str(error)) from error
-    return make_problem(graph, hardware, options)
 
 
 def fixed_nodes(graph: OpGraph, fixed: Mapping[NodeId, int]) -> dict[int, int]:

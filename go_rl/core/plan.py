@@ -210,6 +210,20 @@ class Plan:
         return read_plan(document, where)
 
     @classmethod
+    def of(cls, given: Plan | str | Path) -> Plan:
+        """Return a plan as it is, and `load` one by the path of its file.
+
+        Raises:
+            PlanError: it is neither, or the file is malformed.
+        """
+        if isinstance(given, Plan):
+            return given
+        if not isinstance(given, str | Path):
+            best = "; its best plan is its field best" if hasattr(given, "best") else ""
+            raise PlanError(f"a plan is a Plan or the path of a plan.json, not {given!r}{best}")
+        return cls.load(given)
+
+    @classmethod
     def load(cls, path: str | Path) -> Plan:
         """Read ``plan.json``."""
         return cls.from_json(read_own_json(path, PLAN, PlanError), str(path))

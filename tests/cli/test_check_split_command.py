@@ -65,7 +65,7 @@ def test_a_plan_leaves_in_a_notation_and_is_judged_as_it_was(command, model, pla
     assert text.code == 0
     assert sum(map(int, text.out.split(","))) == 4
     document = command("export", planned, model, "--to=vllm", "--json").document
-    assert document == {"to": "vllm", "text": text.out, "file": None}
+    assert document == {"to": "vllm", "text": text.out, "file": None, "notes": []}
     written = command("export", planned, model, "--to", "hf", "--out", "map.json")
     assert written.out == "written to map.json\n"
     values = [

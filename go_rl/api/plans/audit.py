@@ -38,13 +38,16 @@ def audit_session(
 
     Raises:
         ExecutionError: the profile cannot be read, or is another model's; an unknown provider.
-        PlanError: the plan is malformed, a failure or of another model.
+        PlanError: the plan is malformed, a failure, rejected by the checker or of another model.
         SplitError: a model cannot be read.
     """
+    from go_rl.graphs.cutting.colocation import graph_of_plan
     from go_rl.plans.audit.profile import read_profile
     from go_rl.plans.audit.session import audit_session as audit
+    from go_rl.plans.legal import require_legal
 
-    plan = plan if isinstance(plan, Plan) else Plan.load(plan)
+    plan = Plan.of(plan)
     kernels = read_profile(profile)
     graph = load(model, plan.dims) if graph is None else graph
+    require_legal(plan, graph_of_plan(plan, graph))
     return audit(plan, graph, model, kernels, optimised, providers)

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from go_rl.api.load import load
-from go_rl.api.problem import problem_of
 from go_rl.core import OpGraph, Plan, PlanError, Problem
+from go_rl.plans.legal import problem_of
 from go_rl.verify.check_plan import Verdict, check_belongs, check_plan
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from go_rl.solvers.enumeration import Explanation as Explanation
 
 
-__all__ = ["Verdict", "check", "execute", "explain", "require_accepted"]
+__all__ = ["Verdict", "check", "execute", "explain", "problem_of", "require_accepted"]
 
 
 def check(plan: Plan | str | Path, model: OpGraph | Problem | str | Path) -> Verdict:
@@ -34,9 +34,7 @@ def check(plan: Plan | str | Path, model: OpGraph | Problem | str | Path) -> Ver
 
 
 def _given(plan: Plan | str | Path, model: OpGraph | Problem | str | Path) -> tuple[Plan, Problem]:
-    if not isinstance(plan, Plan | str | Path):
-        raise PlanError(f"a plan is a Plan or the path of a plan.json, not {plan!r}")
-    plan = plan if isinstance(plan, Plan) else Plan.load(plan)
+    plan = Plan.of(plan)
     if not isinstance(model, OpGraph | Problem):
         model = load(model, plan.dims)
     return plan, model if isinstance(model, Problem) else problem_of(plan, model)
@@ -96,5 +94,4 @@ def execute(
     """
     from go_rl.plans.run import execute as run
 
-    plan = plan if isinstance(plan, Plan) else Plan.load(plan)
-    return run(plan, function, args, kwargs, weights=weights, repeats=repeats, share=share)
+    return run(Plan.of(plan), function, args, kwargs, weights=weights, repeats=repeats, share=share)

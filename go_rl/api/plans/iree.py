@@ -47,7 +47,8 @@ def execute_iree(
         timeout: seconds that compiling, and running, may take.
 
     Raises:
-        PlanError: the plan is malformed, a failure, or belongs to another graph.
+        PlanError: the plan is malformed, a failure, rejected by the checker, or belongs to another
+            graph.
         SplitError: the function has values that cannot go to another device.
         MissingDependencyError: IREE is not installed.
         ExecutionError: IREE refuses the function, fails, or takes too long.
@@ -56,12 +57,14 @@ def execute_iree(
 
     from go_rl.graphs.readers.jax.stages import jax_program
     from go_rl.plans.audit.streams import audit_streams
+    from go_rl.plans.legal import require_legal
     from go_rl.plans.run.iree_run import run_on_iree
     from go_rl.plans.sinks.iree import placed_module
     from go_rl.plans.sinks.placed import placed
 
-    plan, named = plan if isinstance(plan, Plan) else Plan.load(plan), kwargs or {}
+    plan, named = Plan.of(plan), kwargs or {}
     program = jax_program(function, args, named, weights=weights)
+    require_legal(plan, program.graph)
     what = placed("iree", plan, program.graph)
     module = placed_module(what, program, args, named)
     shape = jax.tree.structure(jax.eval_shape(function, *args, **named))

@@ -31,15 +31,25 @@ def export_sink(
 
     Raises:
         SplitError: no such sink, one that cannot say the plan, or a file that cannot be written.
-        PlanError: the plan is malformed, a failure, or of another model.
+        PlanError: the plan is malformed, a failure, rejected by the checker, or of another model.
         ReadError: the model cannot be read.
     """
     from go_rl.graphs.cutting.colocation import graph_of_plan
-    from go_rl.plans.sinks import is_text, render_sink, write_sink
+    from go_rl.plans.legal import require_legal
+    from go_rl.plans.sinks import render_sink, write_sink
 
-    plan = (plan if isinstance(plan, Plan) else Plan.load(plan)).on_its_hardware()
+    plan = Plan.of(plan)
     graph = graph_of_plan(plan, graph_of(model, plan.dims) if graph is None else graph)
+    require_legal(plan, graph)
     path = None if isinstance(model, OpGraph) else model
-    if out is not None:
+    return render_sink(to, plan, graph, path) if out is None else (
         write_sink(to, plan, graph, out, path)
-    return render_sink(to, plan, graph) if out is None or is_text(to) else ""
+    )  # fmt: skip
+
+
+def sink_notes(plan: Plan, graph: OpGraph, to: str) -> tuple[str, ...]:
+    """Return sentences on what the notation of `export_sink` leaves out of a plan: the copies of
+    operators that further devices compute."""
+    from go_rl.plans.sinks import sink_notes as notes
+
+    return notes(to, plan, graph)

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from inspect import signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from go_rl.api.load import load
 from go_rl.core import OpGraph, Plan, PlanError
+from go_rl.core.errors import nearest
+from go_rl.core.files.paths import path_of
 
 if TYPE_CHECKING:
     import numpy as np
@@ -47,10 +51,27 @@ def export_stages(
     """
     from go_rl.plans.stages.any_model import export_any, export_function
 
-    plan = (plan if isinstance(plan, Plan) else Plan.load(plan)).on_its_hardware()
+    plan, to = Plan.of(plan), path_of(to, "a folder of stages", PlanError)
+    if callable(model):
+        _check_options(options, ("weights",))
+        return export_function(plan, model, tuple(args or ()), to, **options)
     if not isinstance(model, str | Path):
-        return export_function(plan, model, tuple(args or ()), Path(to), **options)
-    return export_any(plan, model, Path(to), graph, options)
+        raise PlanError(
+            f"export_stages: model must be a file, module:name or a JAX function, not {model!r}"
+        )
+    if args is not None:
+        raise PlanError("export_stages: args are those of a JAX function itself, not of a file")
+    _check_options(options, tuple(signature(load).parameters)[1:])
+    return export_any(plan, model, to, graph, options)
+
+
+def _check_options(given: Collection[str], known: Sequence[str]) -> None:
+    for name in given:
+        if name not in known:
+            raise PlanError(
+                f"export_stages: no option {name!r}{nearest(name, known)} Options here: "
+                f"{', '.join(known)}"
+            )
 
 
 def run_stages(
@@ -88,11 +109,16 @@ def run_stages(
     from go_rl.plans.pipeline.config import PipelineConfig
     from go_rl.plans.pipeline.model_inputs import model_inputs
     from go_rl.plans.pipeline.pipeline import measured_times, run_stages
+    from go_rl.plans.stages.folder import PLAN
     from go_rl.plans.stages.manifest import read_manifest
 
     folder, config = Path(folder), config or PipelineConfig()
     if record is not None and Path(record).exists():
         read_times(Path(record))  # a file of something else must not be appended to
+    if record is not None:
+        Plan.load(folder / PLAN).on_its_hardware()  # the times are of its nodes and devices
+    if model is not None and not check:
+        raise PlanError("run_stages: model is what outputs are compared with: set check, too")
     manifest = read_manifest(folder)
     arrays: dict[str, np.ndarray] = model_inputs(
         manifest, folder, None if inputs is None else Path(inputs), dims or {}, config.seed

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from go_rl.api.load import load
-from go_rl.api.problem import problem_of
 from go_rl.core import OpGraph, Plan, PlanError, Problem
+from go_rl.plans.legal import problem_of
 from go_rl.verify.check_plan import check_same_graph
 
 if TYPE_CHECKING:
@@ -59,10 +59,9 @@ def view(
 
 def onnx_file(model: object) -> Path | None:
     """Return the path that a model is given by, if an ONNX file is there."""
-    from go_rl.graphs.readers.recognise import Format, recognise
+    from go_rl.graphs.readers.recognise import is_onnx
 
-    path = Path(model) if isinstance(model, str | Path) else None
-    return path if path is not None and path.is_file() and recognise(path) is Format.ONNX else None
+    return Path(model) if isinstance(model, str | Path) and is_onnx(model) else None
 
 
 def plan_path(where: str | Path) -> Path:

@@ -11,7 +11,7 @@ from typing import Annotated
 import tyro
 
 from go_rl.api.options import SINK_NAMES, Notation
-from go_rl.cli.console import console, print_json, print_line, print_table, working
+from go_rl.cli.console import complain, console, print_json, print_line, print_table, working
 from go_rl.cli.exit_codes import OK
 from go_rl.cli.folders import check_apart
 from go_rl.cli.model_arguments import ModelArguments, as_planned, load_options, read
@@ -19,6 +19,7 @@ from go_rl.cli.next_command import say_next
 from go_rl.core import Plan, ReadError, SplitError
 from go_rl.core.errors import nearest
 from go_rl.core.files.whole_file import writing
+from go_rl.report.notes import note_lines
 from go_rl.report.text_table import TextTable
 
 
@@ -102,7 +103,7 @@ def check_folder_name(to: str) -> None:
 
 def run_sink(config: ExportSink) -> int:
     """Run the command; returns the exit code."""
-    from go_rl.api.plans.sinks import export_sink
+    from go_rl.api.plans.sinks import export_sink, sink_notes
 
     plan = Plan.load(config.plan)
     if config.out is not None:
@@ -111,9 +112,14 @@ def run_sink(config: ExportSink) -> int:
     with working(f"reading {config.source.model}"), reading as source:
         graph = read(source)
         text = export_sink(plan, source.model, config.to, config.out, graph)
+    notes = sink_notes(plan, graph, config.to)
     if config.json:
-        print_json({"to": config.to, "text": text or None, "file": config.out})
-    elif config.out is None:
+        found = {"to": config.to, "text": text or None, "file": config.out}
+        print_json(found | {"notes": list(notes)})
+        return OK
+    for line in note_lines(notes):
+        complain(line)
+    if config.out is None:
         sys.stdout.write(text)
     else:
         print_line(console(), f"written to {config.out}")

@@ -11,9 +11,9 @@ import tyro
 
 from go_rl.cli.console import console, print_json, print_line, print_table, working
 from go_rl.cli.exit_codes import OK, REJECTED
-from go_rl.cli.folders import PLAN, check_file
+from go_rl.cli.folders import check_file
 from go_rl.cli.model_arguments import Dims, sizes_of
-from go_rl.core import ExecutionError, Hardware, Plan, PlanError
+from go_rl.core import ExecutionError
 from go_rl.core.config_checks import NOT_NEGATIVE, check_ranges
 from go_rl.core.printable import counted, listed, message_line
 from go_rl.plans.pipeline.config import PipelineConfig
@@ -68,7 +68,6 @@ def run(config: RunOptions) -> int:
 
     if config.record is not None:
         check_file(Path(config.record), "--record")
-        _check_plan(Path(config.stages) / PLAN)
     with working(f"running {config.stages}"):
         found = run_stages(
             config.stages, inputs=config.inputs, dims=sizes_of(config.dim), check=config.check,
@@ -80,15 +79,6 @@ def run(config: RunOptions) -> int:
         _print(found, config.tolerance)
     is_rejected = found.accepted(config.tolerance) is False
     return REJECTED if is_rejected or (found.audit and found.audit.differences) else OK
-
-
-def _check_plan(plan: Path) -> None:
-    """Raise a `PlanError` where no times can be recorded for want of the plan."""
-    if not plan.is_file():
-        raise PlanError(
-            f"{plan}: is not there, and --record needs it; a folder that go-rl export wrote has one"
-        )
-    Hardware.from_json(Plan.load(plan).hardware)
 
 
 def _print(found: PipelineRun, tolerance: float | None) -> None:
@@ -148,4 +138,11 @@ def _audit_lines(audit: PipelineAudit | None) -> Iterator[str]:
     if audit is not None:
         yield from (f"audit: {each}" for each in audit.differences)
         if not audit.differences:
-            yield "audit: every operator ran where the plan puts it, once a sample"
+            where, but = "the plan puts it", ""
+            if audit.moved:
+                where = "its stage has it"
+                but = (
+                    f"; {listed(audit.moved)} stayed with what they quantise, where the plan has "
+                    "another device"
+                )
+            yield f"audit: every operator ran where {where}, once a sample{but}"

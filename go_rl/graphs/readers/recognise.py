@@ -67,6 +67,15 @@ def names_function(model: str | Path) -> bool:
     return is_target and not Path(model).exists()
 
 
+def is_onnx(model: str | Path) -> bool:
+    """Return whether a model is named by the path of an ONNX file, whatever its suffix."""
+    path = Path(model)
+    try:
+        return path.is_file() and recognise(path) is Format.ONNX
+    except ReadError:
+        return False
+
+
 def recognise(path: Path) -> Format:
     """Return the format of the file at ``path``.
 

@@ -7,14 +7,16 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import onnx
 
-from go_rl.core import ExecutionError
+from go_rl.core import ExecutionError, Plan
 from go_rl.core.printable import listed
 from go_rl.graphs.readers.onnx.load import load_whole
 from go_rl.plans.audit.profile import Kernel, OperatorRuns, operator_runs, read_profile
 from go_rl.plans.pipeline.sessions import StageRecord
-from go_rl.plans.stages.manifest import Manifest
+from go_rl.plans.stages.folder import PLAN
+from go_rl.plans.stages.manifest import Manifest, stage_devices
 
 PROVIDER = "CPUExecutionProvider"
 """Execution provider of stages."""
@@ -49,7 +51,10 @@ class PipelineAudit:
 
     stages: tuple[StageAudit, ...]
     differences: tuple[str, ...]
-    """Sentences that name operators; none: everything ran where the plan puts it."""
+    """Sentences that name operators; none: everything ran where the stages have it."""
+    moved: tuple[str, ...] = ()
+    """Operators that the stages have on another device than the plan: quantisers, which stay with
+    what they quantise."""
 
     def require(self) -> None:
         """Raise an `ExecutionError` that names the operators, if any ran elsewhere."""
@@ -67,13 +72,14 @@ def audit_stages(
     """Return what ran in each stage, and what differs from the manifest.
 
     Args:
-        folder: with the stages.
+        folder: with the stages and their plan.
         manifest: of the plan.
         records: of each stage.
         core: of each device.
 
     Raises:
         ExecutionError: a record cannot be read.
+        PlanError: the plan is missing or malformed.
         ReadError: the file of a stage cannot be read.
     """
     stages, differences = list[StageAudit](), list[str]()
@@ -85,7 +91,10 @@ def audit_stages(
         stages.append(audit.found())
         differences += audit.misplaced()
         differences += audit.unlike(process[stage.device], core[stage.device])
-    return PipelineAudit(tuple(stages), tuple(differences))
+    plan = Plan.load(folder / PLAN)
+    moved = np.flatnonzero(stage_devices(plan, manifest) != plan.device).tolist()
+    names = tuple(str(plan.nodes[node]) for node in moved)
+    return PipelineAudit(tuple(stages), tuple(differences), names)
 
 
 class _Stage:

@@ -22,7 +22,7 @@ from go_rl.plans.pipeline.processes import StageProcesses, stage_processes
 from go_rl.plans.pipeline.sessions import check_runtime
 from go_rl.plans.pipeline.turns import StageClock
 from go_rl.plans.pipeline.whole_model import WholeModel
-from go_rl.plans.stages.manifest import Manifest, check_files
+from go_rl.plans.stages.manifest import Manifest, check_files, stage_devices
 
 if TYPE_CHECKING:
     from go_rl.plans.audit.stages import PipelineAudit
@@ -193,7 +193,7 @@ def _throughput(times: Sequence[StageClock]) -> float:
 
 
 def measured_times(folder: Path, manifest: Manifest, run: PipelineRun) -> StageTimes:
-    """Return the seconds of each device that ran, with the nodes that the plan gives it.
+    """Return the seconds of each device that ran, with the nodes that its stages have.
 
     Raises:
         PlanError: the folder has no plan, or a malformed one.
@@ -201,7 +201,8 @@ def measured_times(folder: Path, manifest: Manifest, run: PipelineRun) -> StageT
     plan = Plan.load(folder / PLAN)
     hardware = Hardware.from_json(plan.hardware)
     devices = sorted({stage.device for stage in run.stages})
-    nodes = {device: set(np.flatnonzero(plan.device == device).tolist()) for device in devices}
+    home = stage_devices(plan, manifest)
+    nodes = {device: set(np.flatnonzero(home == device).tolist()) for device in devices}
     for node, copies in plan.replicas.items():
         for device in copies:
             nodes[device].add(node)

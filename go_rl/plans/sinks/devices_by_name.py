@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from go_rl.graphs.cutting.layer_blocks import Part, scope_path
+from go_rl.plans.sinks.onnx_operators import devices_by_name
 from go_rl.plans.sinks.placed import Placed
 from go_rl.plans.splits.named_nodes import node_names
 
@@ -52,12 +53,13 @@ def _hf_device(plan: Placed, device: int) -> int | str:
 
 
 def render_affinities(plan: Placed) -> str:
-    """Return a JSON object of ``GPU.1`` by node, for ``node.get_rt_info()["affinity"]``."""
-    nodes = np.flatnonzero(~plan.graph.is_fed).tolist()
-    words = {
-        str(plan.graph.names[node]): _openvino_device(plan, int(plan.device[node]))
-        for node in nodes
-    }
+    """Return a JSON object of ``GPU.1`` by operator, for ``node.get_rt_info()["affinity"]``.
+
+    Raises:
+        ReadError, SplitError: see `devices_by_name`.
+    """
+    named = devices_by_name(plan, plan.model, needs_names=False)
+    words = {name: _openvino_device(plan, device) for name, device in named.items()}
     return json.dumps(words, indent=1) + "\n"
 
 

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import numpy as np
 import onnx
 
 from go_rl.graphs.readers.onnx.load import external_tensors, load_whole
-from go_rl.objectives.makespan.choices import NOWHERE
+from go_rl.plans.sinks.onnx_operators import operator_devices
 from go_rl.plans.sinks.placed import Placed
 from go_rl.plans.splits.onnx_stages import check_same_model, check_stages, places
 from go_rl.plans.splits.split import SplitContext
@@ -33,15 +32,15 @@ def annotated_model(plan: Placed, model: str | Path, path: str | Path) -> bytes:
             weights lie in other files of another folder.
     """
     setting = SplitContext(plan.graph, plan.hardware, str(model))
-    annotated, place = load_whole(model), places(plan.graph)
-    check_same_model(setting, annotated, place)
+    annotated = load_whole(model)
+    check_same_model(setting, annotated, places(plan.graph))
     apart = Path(model).resolve().parent != Path(path).resolve().parent
     if apart and next(external_tensors(annotated), None) is not None:
         raise plan.error(
             f"writes a copy that refers to the weights of {model} in other files: write it to the "
             "same folder"
         )
-    stage = _stages(plan, place)
+    stage = operator_devices(plan)
     kept = [each for each in annotated.configuration if each.name != CONFIGURATION]
     del annotated.configuration[:]
     annotated.configuration.extend(kept)
@@ -60,16 +59,3 @@ def annotated_model(plan: Placed, model: str | Path, path: str | Path) -> bytes:
             )
     check_stages(setting, annotated)
     return annotated.SerializeToString()
-
-
-def _stages(plan: Placed, place: np.ndarray) -> dict[int, int]:
-    """Stage of each operator of the file."""
-    stage: dict[int, int] = {}
-    for node in np.flatnonzero(place != NOWHERE).tolist():
-        device = int(plan.device[node])
-        if stage.setdefault(int(place[node]), device) != device:
-            raise plan.error(
-                f"gives an operator one stage, and the steps of {plan.graph.source[node]} are on "
-                f"devices {stage[int(place[node])]} and {device}"
-            )
-    return stage

@@ -5,8 +5,9 @@ The longest part that is in a name counts, so that a node's whole name always te
 
 from __future__ import annotations
 
-import numpy as np
+from collections.abc import Mapping
 
+from go_rl.plans.sinks.onnx_operators import devices_by_name
 from go_rl.plans.sinks.placed import Placed
 
 FORBIDDEN = set(",;()=")
@@ -17,41 +18,41 @@ def render_layer_assignment(plan: Placed) -> str:
     """Return the option's value, such as ``gpu:0(/layers.0/, ...); gpu:1(/layers.1/, ...)``.
 
     Raises:
-        SplitError: a node's name has a letter that the option cannot hold.
+        ReadError, SplitError: see `devices_by_name`; also a name with a letter that the option
+            cannot hold.
     """
-    nodes = np.flatnonzero(~plan.graph.is_fed).tolist()
-    names = {node: str(plan.graph.names[node]) for node in nodes}
-    wrong = next((name for name in names.values() if set(name) & FORBIDDEN), None)
+    device = devices_by_name(plan, plan.model, needs_names=True)
+    wrong = next((name for name in device if set(name) & FORBIDDEN), None)
     if wrong is not None:
         raise plan.error(f"cannot say node name {wrong!r}: it has one of {' '.join(FORBIDDEN)}")
-    parts = _parts(names, plan)
+    parts = _parts(device)
     words = [_word(plan, device) for device in range(plan.hardware.num_devices)]
     rules = [f"{word}({', '.join(parts[device])})" for device, word in enumerate(words)
              if parts.get(device)]  # fmt: skip
     return "; ".join(rules) + "\n"
 
 
-def _parts(names: dict[int, str], plan: Placed) -> dict[int, list[str]]:
+def _parts(device: Mapping[str, int]) -> dict[int, list[str]]:
     """Scopes whose text is in no name of another device, the outermost; else whole names."""
-    scopes: dict[str, list[int]] = {}
-    for node, name in names.items():
+    scopes: dict[str, list[str]] = {}
+    for name in device:
         for end, letter in enumerate(name):
             if letter == "/" and end:
-                scopes.setdefault(name[: end + 1], []).append(node)
+                scopes.setdefault(name[: end + 1], []).append(name)
     found: dict[int, list[str]] = {}
-    covered: set[int] = set()
+    covered: set[str] = set()
     for scope in sorted(scopes, key=len):
         inside = scopes[scope]
-        devices = {int(plan.device[node]) for node in inside}
+        devices = {device[name] for name in inside}
         if len(devices) > 1 or covered.issuperset(inside):
             continue
-        others = (n for n, name in names.items() if scope in name and n not in inside)
-        if all(int(plan.device[n]) in devices for n in others):
+        others = (n for n in device if scope in n and not n.startswith(scope))
+        if all(device[n] in devices for n in others):
             found.setdefault(devices.pop(), []).append(scope)
             covered.update(inside)
-    for node, name in names.items():
-        if node not in covered:
-            found.setdefault(int(plan.device[node]), []).append(name)
+    for name, own in device.items():
+        if name not in covered:
+            found.setdefault(own, []).append(name)
     return found
 
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import pairwise
+from pathlib import Path
 
 import numpy as np
 from jaxtyping import Bool, Int, Int64
@@ -35,7 +37,12 @@ class Placed:
     device: Int64[np.ndarray, "N"]
     """[N] device of each node."""
     fixed: Bool[np.ndarray, "N"]
-    """[N] whether the device matters: not of inputs and constants, nor of what has copies."""
+    """[N] whether the device matters: not of inputs and constants."""
+    replicas: Mapping[int, tuple[int, ...]] = field(default_factory=dict)
+    """Devices that compute a node as well, for each node that has such copies."""
+    model: Path | None = None
+    """ONNX file that the graph was read from, whose names of operators sinks write; None: they
+    write those of the graph's nodes."""
 
     @cached_property
     def blocks(self) -> LayerBlocks:
@@ -48,7 +55,7 @@ class Placed:
         if found.count == 0:
             raise self.error(
                 f"counts layers, and the node names of {self.graph.name!r} state none, such as "
-                "'layers.0/...'; sinks that name nodes: json, onnx, onnxruntime, openvino"
+                f"'layers.0/...'; sinks that name nodes instead: {self.naming_nodes}"
             )
         return found
 
@@ -61,6 +68,11 @@ class Placed:
         layers = [d for d in found[1:last] if d is not None]
         ends = {BEFORE: layers[0], last: layers[-1]}
         return [ends.get(i, layers[0]) if d is None else d for i, d in enumerate(found)]
+
+    @property
+    def naming_nodes(self) -> str:
+        """Sinks that name nodes of this graph, whatever their names."""
+        return "json, onnx, onnxruntime, openvino" if is_from_onnx(self.graph) else "json"
 
     def _usual(self, inside: Bool[np.ndarray, "N"]) -> int | None:
         devices = self.device[inside]
@@ -100,8 +112,13 @@ class Placed:
         return SplitError(f"{self.sink} {sentence}")
 
 
-def placed(sink: str, plan: Plan, graph: OpGraph) -> Placed:
-    """Return a plan's devices for a sink.
+def is_from_onnx(graph: OpGraph) -> bool:
+    """Return whether a graph was read from an ONNX file, whose operators some sinks name."""
+    return graph.meta.get("format") == "onnx"
+
+
+def placed(sink: str, plan: Plan, graph: OpGraph, model: Path | None = None) -> Placed:
+    """Return a plan's devices for a sink; ``model`` as in `Placed`.
 
     Raises:
         PlanError: the plan is a failure, or of another graph.
@@ -113,9 +130,8 @@ def placed(sink: str, plan: Plan, graph: OpGraph) -> Placed:
         hardware = Hardware.from_json(plan.hardware, "the plan's hardware")
     except HardwareError as error:
         raise PlanError(str(error)) from error
-    fixed = ~graph.is_fed
-    fixed[list(plan.replicas)] = False
-    return Placed(sink, graph, hardware, plan.device.astype(np.int64), fixed)
+    device = plan.device.astype(np.int64)
+    return Placed(sink, graph, hardware, device, ~graph.is_fed, plan.replicas, model)
 
 
 def placed_devices(

@@ -14,6 +14,7 @@ from go_rl.core.errors import nearest
 from go_rl.core.files.own_json import PLAN, STAGES, kind_of
 from go_rl.core.files.paths import check_readable
 from go_rl.core.files.strict_json import MOST_BYTES, parse_json, shown
+from go_rl.graphs.readers.recognise import is_onnx
 from go_rl.plans.splits.devices_by_name import (
     AFFINITY,
     ASSIGNMENT,
@@ -33,7 +34,7 @@ from go_rl.plans.splits.module_stages import (
     titan_parts,
 )
 from go_rl.plans.splits.named_nodes import WILD, node_names
-from go_rl.plans.splits.onnx_stages import RULES, is_annotated, read_layer_assignment
+from go_rl.plans.splits.onnx_stages import RULES, read_layer_assignment
 from go_rl.plans.splits.onnx_stages import read_onnx_stages as read_onnx
 from go_rl.plans.splits.split import Split, SplitContext
 from go_rl.plans.splits.stage_files import FILE, FORMAT, read_stages
@@ -96,6 +97,11 @@ class Notation:
     """Whether its parts are stages of a pipeline, judged by the slowest."""
 
 
+def _is_model(path: Path) -> bool:
+    """Whether a file is of ONNX; a damaged one that is called so says so itself."""
+    return path.is_file() and (path.suffix == ".onnx" or is_onnx(path))
+
+
 def _text(written: Written) -> str:
     return written.text
 
@@ -136,7 +142,7 @@ def _is_device_map(written: Written, setting: SplitContext) -> bool:
 
 NOTATIONS: tuple[Notation, ...] = (
     Notation("onnx", "an ONNX file whose operators have a pipeline_stage",
-             lambda w, s: w.path is not None and is_annotated(w.path), read_onnx,
+             lambda w, s: w.path is not None and _is_model(w.path), read_onnx,
              lambda w: w.path, staged=True),
     Notation("stages", "a folder that go-rl export wrote, or its stages.json",
              _is_manifest, read_stages, lambda w: w.path, staged=True),
@@ -234,7 +240,7 @@ def _written(split: str | Path) -> Written:
         if isinstance(split, Path) or not split.strip():
             raise SplitError(f"{str(split)!r}: no such file, and no text of a split")
         return Written(str(split), None)
-    if is_annotated(path):
+    if _is_model(path):
         return Written("", path)
     try:
         check_readable(path)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -131,8 +130,3 @@ def read_layer_assignment(setting: SplitContext, text: Any) -> Split:
     own = np.array([part in node_names(setting.graph).by_name for part in device], bool)
     unit = np.where((entry != NOWHERE) & ~own[entry], entry, NOWHERE)
     return split_of(setting, "onnxruntime", known, unit, tuple(device))
-
-
-def is_annotated(path: Path) -> bool:
-    """Whether a path is that of an ONNX file."""
-    return path.suffix == ".onnx" and path.is_file()

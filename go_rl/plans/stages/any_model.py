@@ -10,11 +10,14 @@ from typing import TYPE_CHECKING, Any
 
 from go_rl.core import MissingDependencyError, OpGraph, Plan, PlanError
 from go_rl.core.installed import check_installed
+from go_rl.graphs.cutting.colocation import graph_of_plan
 from go_rl.graphs.readers.foreign import is_torch_module
 from go_rl.graphs.readers.load import load, open_target
 from go_rl.graphs.readers.model_options import ModelOptions
 from go_rl.graphs.readers.recognise import Format, names_function, recognise
+from go_rl.graphs.zoo import zoo_graph
 from go_rl.graphs.zoo.load_model import ZOO_PREFIX
+from go_rl.plans.legal import require_legal
 from go_rl.plans.stages.manifest import Manifest
 from go_rl.plans.stages.write import export_stages
 
@@ -40,6 +43,7 @@ def export_any(
     if kind not in (Format.ONNX, Format.TORCH):
         raise PlanError(f"{model}: {kind.value}; {ACCEPTED}")
     graph = load(path, **options) if graph is None else graph
+    require_legal(plan, graph_of_plan(plan, graph))
     if kind is Format.TORCH:
         _check_torch(model, options.get("training"))
         from go_rl.plans.stages.torch_program import load_program
@@ -58,7 +62,9 @@ def _export_target(plan: Plan, model: str, folder: Path, options: Mapping[str, A
         _check_torch(model, found.options.optimiser)
         from go_rl.plans.stages.torch_stages import export_torch_stages
 
-        return export_torch_stages(plan, found.program(), found.graph(), folder)
+        graph = found.graph()
+        require_legal(plan, graph_of_plan(plan, graph))
+        return export_torch_stages(plan, found.program(), graph, folder)
 
 
 def _export_network(plan: Plan, name: str, folder: Path, options: ModelOptions) -> Manifest:
@@ -75,19 +81,27 @@ def _export_network(plan: Plan, name: str, folder: Path, options: ModelOptions) 
     flattening = None if is_sized else JaxOptions(unroll_limit=UNROLL_LIMIT)
     named = NamedFunction(name, function, tuple(args), weights, flattening, options.dims)
     program = named.program()
-    if list(plan.nodes) == list(program.graph.names):
-        # Of some networks the frozen graph has costs that today's reader counts otherwise.
+    if not is_sized and list(plan.nodes) == list(program.graph.names):
+        # The frozen graph of some networks has costs that today's reader counts otherwise.
+        require_legal(plan, graph_of_plan(plan, zoo_graph(name)))
         plan = replace(plan, graph_hash=program.graph.digest)
-    return _export_jax(plan, named, folder, program)
+    else:
+        require_legal(plan, graph_of_plan(plan, program.graph))
+    return _export_program(plan, named, folder, program)
 
 
-def _export_jax(
-    plan: Plan, named: NamedFunction, folder: Path, program: JaxProgram | None = None
+def _export_jax(plan: Plan, named: NamedFunction, folder: Path) -> Manifest:
+    program = named.program()
+    require_legal(plan, graph_of_plan(plan, program.graph))
+    return _export_program(plan, named, folder, program)
+
+
+def _export_program(
+    plan: Plan, named: NamedFunction, folder: Path, program: JaxProgram
 ) -> Manifest:
     from go_rl.plans.stages.jax_stages import JaxSource, export_jax_stages
 
-    source = JaxSource(named.function, named.args, program or named.program())
-    return export_jax_stages(plan, source, folder)
+    return export_jax_stages(plan, JaxSource(named.function, named.args, program), folder)
 
 
 def _check_torch(model: str | Path, training: object) -> None:

@@ -8,16 +8,34 @@ those before it. Else it has several, one for each number of changes of device b
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from os.path import commonpath
+from typing import Protocol, runtime_checkable
 
 import networkx as nx
+import numpy as np
+from jaxtyping import Int64
 
-from go_rl.core import OpGraph, Plan, PlanError
+from go_rl.core import OpGraph, PlanError
 
 NOWHERE = -1
 """Device of a constant, and stage of a tensor that no stage makes."""
+
+
+@runtime_checkable
+class HasDevices(Protocol):
+    """A plan, as far as stages go by it."""
+
+    @property
+    def device(self) -> Int64[np.ndarray, "N"]:
+        """[N] device of each node."""
+        ...
+
+    @property
+    def replicas(self) -> Mapping[int, tuple[int, ...]]:
+        """Devices that compute a node as well, for each node that has such copies."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -50,7 +68,10 @@ class StageAssignment:
 
 
 def assign_stages(
-    operators: ProgramOperators, graph: OpGraph, plan: Plan, owners: Callable[[str], Sequence[int]]
+    operators: ProgramOperators,
+    graph: OpGraph,
+    plan: HasDevices,
+    owners: Callable[[str], Sequence[int]],
 ) -> StageAssignment:
     """Return the stages of a program.
 
@@ -79,7 +100,7 @@ def assign_stages(
 
 
 def _placed(
-    names: Sequence[str], graph: OpGraph, plan: Plan, owners: Callable[[str], Sequence[int]]
+    names: Sequence[str], graph: OpGraph, plan: HasDevices, owners: Callable[[str], Sequence[int]]
 ) -> list[tuple[int, ...]]:
     """Devices of each operator: its own, then those of copies; none where the plan has no node."""
     found: list[dict[int, str]] = [{} for _ in names]

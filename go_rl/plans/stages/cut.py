@@ -15,9 +15,10 @@ from dataclasses import dataclass
 
 import onnx
 
-from go_rl.core import OpGraph, Plan, PlanError
+from go_rl.core import OpGraph, PlanError
 from go_rl.graphs.readers.onnx.order import captured_names, live_nodes, topological_nodes
-from go_rl.plans.stages.assignment import ProgramOperators, assign_stages
+from go_rl.plans.stages.assignment import HasDevices, ProgramOperators, assign_stages
+from go_rl.plans.stages.manifest import owner_of
 
 
 @dataclass(frozen=True)
@@ -38,7 +39,7 @@ class CutModel:
     """Stage that sends each tensor to the others; `NOWHERE`: every stage makes it by itself."""
 
 
-def cut_model(model: onnx.ModelProto, graph: OpGraph, plan: Plan, where: str) -> CutModel:
+def cut_model(model: onnx.ModelProto, graph: OpGraph, plan: HasDevices, where: str) -> CutModel:
     """Return the stages of a model without local functions.
 
     A device has one stage where the devices can take turns, else several: see
@@ -93,9 +94,6 @@ def _check_known(graph: OpGraph, number: Mapping[str, int]) -> None:
 
 
 def _owners(name: str, number: Mapping[str, int]) -> tuple[int, ...]:
-    """The operator that a node is, or is a part of: a step of an LSTM, a node of an If's branch."""
-    while name not in number:
-        name, slash, _ = name.rpartition("/")
-        if not slash:
-            return ()
-    return (number[name],)
+    """The operator that a node is, or is a part of."""
+    owner = owner_of(name, number)
+    return () if owner is None else (number[owner],)

@@ -33,7 +33,7 @@ class StageFolder:
 
     def file(self, number: int, suffix: str) -> Path:
         """Return the file of a stage."""
-        return self.path / f"stage-{number:02d}-device-{self.stage_devices[number]}{suffix}"
+        return self.path / stage_file(number, self.stage_devices[number], suffix)
 
     def stage(
         self, number: int, file: Path, operators: Sequence[str], copies: Sequence[str],
@@ -79,6 +79,11 @@ class StageFolder:
         return Hardware.from_json(self.plan.hardware).devices
 
 
+def stage_file(number: int, device: int, suffix: str) -> str:
+    """Return the name of a stage's file."""
+    return f"stage-{number:02d}-device-{device}{suffix}"
+
+
 def _as_plain(array: np.ndarray) -> np.ndarray:
     """An array, or the bytes of one whose element type an ``.npz`` does not keep."""
     array = np.ascontiguousarray(array).reshape(array.shape)
@@ -94,6 +99,8 @@ def check_exportable(plan: Plan, graph: OpGraph, folder: Path) -> None:
     check_same_graph(plan, graph_of_plan(plan, graph))
     if not plan.evaluation.status.ok:
         raise PlanError(f"the plan is a failure ({plan.evaluation.status}); nothing to export")
+    if folder.is_symlink() or folder.resolve() == Path.cwd():
+        raise PlanError(f"{folder}: name a new or empty folder, no link and not the current one")
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise PlanError(f"{folder}: is there already; name a new or empty folder")
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from go_rl.core import PlanError
+import numpy as np
+from jaxtyping import Int64
+
+from go_rl.core import Plan, PlanError
 from go_rl.core.files.strict_json import read_json, shown
 from go_rl.core.files.typed_json import from_json
 
@@ -45,7 +48,7 @@ class Stage:
     kind: str
     """Kind of the device in the plan."""
     operators: tuple[str, ...]
-    """Names of the operators that the plan puts here."""
+    """Names of the operators that the plan puts here, and of quantisers of their results."""
     copies: tuple[str, ...]
     """Names of the operators that are here as well: constants, copies of the plan, and those that
     widen quantised tensors."""
@@ -90,6 +93,25 @@ class Manifest:
     def to_json(self) -> dict[str, Any]:
         """Return the document that `read_manifest` reads."""
         return {"format": FORMAT, **asdict(self)}
+
+
+def owner_of(name: str, known: Container[str]) -> str | None:
+    """Return the operator that a node is, or is a part of: a step of an LSTM, a node of an If's
+    branch; None: it is none of those known."""
+    while name not in known:
+        name, slash, _ = name.rpartition("/")
+        if not slash:
+            return None
+    return name
+
+
+def stage_devices(plan: Plan, manifest: Manifest) -> Int64[np.ndarray, "N"]:
+    """Return [N] device on which the stages of a plan compute each node: the plan's, but for
+    quantisers, which stay with what they quantise."""
+    home = {name: stage.device for stage in manifest.stages for name in stage.operators}
+    owners = (owner_of(str(name), home) for name in plan.nodes)
+    devices = zip(owners, plan.device.tolist(), strict=True)
+    return np.array([device if name is None else home[name] for name, device in devices], np.int64)
 
 
 def read_manifest(folder: str | Path) -> Manifest:

@@ -20,10 +20,10 @@ from go_rl.graphs.readers.onnx.load import external_tensors, header_of, load_fru
 from go_rl.graphs.readers.onnx.reader import static_types
 from go_rl.graphs.readers.onnx.values import inner_tensor_type
 from go_rl.graphs.readers.onnx.worker import complete_in_subprocess
-from go_rl.plans.stages.assignment import NOWHERE
 from go_rl.plans.stages.cut import CutModel, cut_model
+from go_rl.plans.stages.flow import StageFlow
 from go_rl.plans.stages.folder import StageFolder, check_exportable, stage_folder
-from go_rl.plans.stages.manifest import FROM_USER, Manifest, Stage, StageTensor
+from go_rl.plans.stages.manifest import Manifest, Stage, StageTensor
 
 DATA = ".data"
 PIECE = 1 << 24
@@ -46,15 +46,19 @@ def export_stages(plan: Plan, graph: OpGraph, model: Path, folder: Path) -> Mani
         OSError: the folder cannot be written.
     """
     check_exportable(plan, graph, folder)
-    whole = _loaded(model)
+    whole = inlined_model(model)
     cut = cut_model(whole, graph, plan, str(model))
     with stage_folder(folder, plan, cut.device) as writing:
         return _StageWriter(whole, cut, writing, _types(whole, cut, plan, model), model).write()
 
 
-def _loaded(path: Path) -> onnx.ModelProto:
-    """The model, arrays in other files and those of a large file by reference; local functions
-    inlined."""
+def inlined_model(path: Path) -> onnx.ModelProto:
+    """Return the model, arrays in other files and those of a large file by reference; local
+    functions inlined.
+
+    Raises:
+        ReadError: it cannot be read.
+    """
     model = load_frugally(path)
     if model.functions:
         light, _ = complete_in_subprocess(header_of(model, path), {"task": "inline"}, str(path))
@@ -107,17 +111,22 @@ class _StageWriter:
     types: Mapping[str, onnx.TypeProto]
     path: Path
 
+    @cached_property
+    def flow(self) -> StageFlow:
+        """The tensors between stages."""
+        return StageFlow(self.model, self.cut)
+
     def write(self) -> Manifest:
         """Write all stages and the manifest, which is returned."""
         stages = [self._stage(number) for number in range(len(self.cut.stages))]
-        outputs = [self._tensor(name, self._sender(name)) for name in self._results]
+        outputs = [self._tensor(name, self.flow.sender(name)) for name in self.flow.results]
         source = os.path.relpath(self.path.resolve(), self.folder.target.resolve())
         return self.folder.write_manifest(source, "onnxruntime", stages, outputs)
 
     def _stage(self, number: int) -> Stage:
-        needed = self._needed[number]
-        inputs = [self._tensor(n, self._sender(n)) for n in self._in_order(needed - self._stored)]
-        outputs = [self._tensor(name, number) for name in self._in_order(self._sent(number))]
+        needed = self.flow.needed[number]
+        inputs = [self._tensor(n, self.flow.sender(n)) for n in self.flow.inputs(number)]
+        outputs = [self._tensor(name, number) for name in self.flow.outputs(number)]
         held = [t for t in self.model.graph.initializer if t.name in needed]
         file = self.folder.file(number, ".onnx")
         self._save(number, held, inputs, outputs, file)
@@ -133,72 +142,6 @@ class _StageWriter:
             made = next(name for name in self.cut.nodes[i].output if name)
             (own if self.cut.sender[made] == number else copies).append(self.cut.names[i])
         return tuple(own), tuple(copies)
-
-    def _sent(self, number: int) -> set[str]:
-        """Results of a stage that others, or the user, read from it."""
-        own = (n for n in self._made[number] if n in self._read or n in self._results)
-        return {name for name in own if self._sender(name) == number}
-
-    def _in_order(self, names: set[str]) -> list[str]:
-        """Names as the model has them: its inputs, then results in order."""
-        return sorted(names, key=self._place.__getitem__)
-
-    def _sender(self, name: str) -> int:
-        """The stage that sends a tensor; of a constant, which every stage makes by itself, the
-        first that does."""
-        if name in self._given:
-            return FROM_USER
-        if self.cut.sender.get(name, NOWHERE) != NOWHERE:
-            return self.cut.sender[name]
-        makers = (number for number, made in enumerate(self._made) if name in made)
-        first = next(makers, None)
-        if first is None:
-            raise PlanError(
-                f"result {name!r} of the model is one of its inputs or stored arrays; no operator "
-                "computes it"
-            )
-        return first
-
-    @cached_property
-    def _results(self) -> tuple[str, ...]:
-        """Names of the model's outputs."""
-        return tuple(value.name for value in self.model.graph.output)
-
-    @cached_property
-    def _stored(self) -> set[str]:
-        """Names of stored arrays."""
-        graph = self.model.graph
-        sparse = (array.values.name for array in graph.sparse_initializer)
-        return {*(array.name for array in graph.initializer), *sparse}
-
-    @cached_property
-    def _given(self) -> set[str]:
-        """Names of the inputs that the user gives."""
-        return {value.name for value in self.model.graph.input} - self._stored
-
-    @cached_property
-    def _made(self) -> list[set[str]]:
-        """Names of the results of each stage."""
-        nodes = self.cut.nodes
-        return [{o for i in inside for o in nodes[i].output if o} for inside in self.cut.stages]
-
-    @cached_property
-    def _needed(self) -> list[set[str]]:
-        """Names that each stage reads and does not make."""
-        reads = [{n for i in inside for n in self.cut.reads[i]} for inside in self.cut.stages]
-        return [names - made for names, made in zip(reads, self._made, strict=True)]
-
-    @cached_property
-    def _read(self) -> set[str]:
-        """Names that some stage reads and does not make."""
-        return set().union(*self._needed)
-
-    @cached_property
-    def _place(self) -> dict[str, int]:
-        """Place of each tensor: inputs, then results."""
-        names = [value.name for value in self.model.graph.input]
-        names += [o for node in self.cut.nodes for o in node.output]
-        return {name: place for place, name in enumerate(names)}
 
     def _tensor(self, name: str, sender: int) -> StageTensor:
         kind = self.types.get(name)
@@ -234,7 +177,7 @@ class _StageWriter:
         graph.initializer.extend(held)
         graph.sparse_initializer.extend(
             array for array in self.model.graph.sparse_initializer
-            if array.values.name in self._needed[number]
+            if array.values.name in self.flow.needed[number]
         )  # fmt: skip
         stage = onnx.ModelProto(ir_version=self.model.ir_version, producer_name="go_rl")
         stage.opset_import.extend(self.model.opset_import)

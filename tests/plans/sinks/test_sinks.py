@@ -16,7 +16,9 @@ from go_rl.plans.sinks import SINKS, render_sink, write_sink
 from go_rl.plans.splits import judge
 from go_rl.plans.splits.layer_cuts import JOINED, LayerCuts
 
-TEXTS = tuple(name for name in SINKS if name not in ("onnx", "genai", "iree"))
+OF_ONNX = ("openvino", "onnxruntime")
+"""Sinks that name operators of an ONNX file."""
+TEXTS = tuple(name for name in SINKS if name not in ("onnx", "genai", "iree", *OF_ONNX))
 
 
 def planned(problem, text):
@@ -49,6 +51,17 @@ def test_what_is_written_is_judged_as_the_plan_was(name, problem, layered):
         assert np.array_equal(back.plan.device[running], layered.device[running])
 
 
+@pytest.mark.parametrize("name", OF_ONNX)
+def test_names_of_operators_are_those_of_an_onnx_file(name, tower, problem, layered):
+    plan = planned(tower, "1,2,1")
+    for notation in (name, None):
+        back = judged(tower, render_sink(name, plan, tower.graph), notation)
+        assert back.plan.value == plan.value
+        assert np.array_equal(back.plan.device, plan.device)
+    with pytest.raises(SplitError, match=f"{name} names the operators of an ONNX file, and 'tiny'"):
+        render_sink(name, layered, problem.graph)
+
+
 @pytest.mark.parametrize("sink", JOINED)
 def test_a_plan_made_for_a_tool_can_be_told_to_it(sink, problem):
     plan = LayerCuts(sink).optimize(problem, Budget(samples=10_000), 0)
@@ -66,7 +79,7 @@ FINER = '{"model": 0, "model.layers.2.mlp": 1, "model/layers.2/mlp_residual": 1,
         ("megatron", "--for megatron"),
         ("torchtitan", "--for torchtitan"),
         ("llama.cpp", "--for llama.cpp"),
-        ("torch", "use json, onnx, onnxruntime or openvino, which name nodes"),
+        ("torch", "use a sink that names nodes: json"),
     ],
 )
 def test_a_plan_finer_than_layers_is_refused_with_the_cure(name, cure, problem):
@@ -76,7 +89,7 @@ def test_a_plan_finer_than_layers_is_refused_with_the_cure(name, cure, problem):
     assert cure in str(error.value)
 
 
-@pytest.mark.parametrize("name", ["json", "hf", "openvino", "onnxruntime", "shardy"])
+@pytest.mark.parametrize("name", ["json", "hf", "shardy"])
 def test_notations_of_modules_and_nodes_say_finer_plans(name, problem):
     plan = planned(problem, FINER)
     assert judged(problem, render_sink(name, plan, problem.graph)).plan.value == plan.value
