@@ -165,7 +165,7 @@ def _false_claims(plan: Plan, value: float) -> list[tuple[str, str]]:
 def check_belongs(plan: Plan, problem: Problem) -> None:
     """Raise a `PlanError` naming the first difference when the plan is for another problem."""
     check_same_graph(plan, problem.graph)
-    check_hardware(plan, problem.hardware)
+    _check_hardware(plan, problem.hardware)
     for name, mine in (
         ("objective", str(problem.objective)),
         ("rules", problem.rules.name),
@@ -203,8 +203,7 @@ def check_same_graph(plan: Plan, graph: OpGraph) -> None:
         )
 
 
-def check_hardware(plan: Plan, hardware: Hardware) -> None:
-    """Raise a `PlanError` naming the first difference when the plan is for other hardware."""
+def _check_hardware(plan: Plan, hardware: Hardware) -> None:
     try:
         theirs = Hardware.from_json(plan.hardware, "the plan's hardware")
     except HardwareError as error:

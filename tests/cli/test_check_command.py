@@ -125,6 +125,9 @@ def test_check_holds_a_plan_against_hardware_of_the_user(command, refused, chain
     assert "3 devices as the plan describes them, which the preset of that name does " in found.out
     said = f"go-rl: {plan}: the plan is for other hardware: devices[0].memory_bytes of its 'ring3'"
     refused("check", plan, chain, "--hardware", "ring3", said=said)
+    for other in ("ring4", "p100x2"):
+        said = f"go-rl: {plan}: the plan is for other hardware: 'ring3', not '{other}'"
+        refused("check", plan, chain, "--hardware", other, said=said)
     refused("check", plan, chain, "--hardware", "rin3", said="unknown hardware 'rin3'")
     assert command("check", plan, chain, "--hardware", plan).code == 0
     listed = command("check", plan, chain, "--hardware", plan, "--json").document

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Annotated
 
 import tyro
@@ -18,8 +18,19 @@ from go_rl.cli.console import console, print_json, print_line, working
 from go_rl.cli.exit_codes import OK, REJECTED
 from go_rl.cli.model_arguments import ModelArguments, as_planned, naming_plan, read
 from go_rl.cli.next_command import model_words, say_next
-from go_rl.core import Hardware, HardwareError, Objective, OpGraph, Plan, load_hardware
+from go_rl.core import (
+    Hardware,
+    HardwareError,
+    Objective,
+    OpGraph,
+    Plan,
+    PlanError,
+    Problem,
+    ProblemError,
+    load_hardware,
+)
 from go_rl.core.evaluation import finite
+from go_rl.core.files.strict_json import shown
 from go_rl.core.printable import counted, message_line
 
 if TYPE_CHECKING:
@@ -78,9 +89,9 @@ def run(config: CheckOptions | CheckRan | CheckSplit) -> int:
 
         graph = read(source)
         with naming_plan(config.plan):
-            _check_hardware(plan, graph, config.hardware)
-            verdict = check(plan, graph)
-            beside = explain(plan, graph) if config.explain else None
+            problem = _problem(plan, graph, config.hardware)
+            verdict = check(plan, problem)
+            beside = explain(plan, problem) if config.explain else None
     if config.json:
         said = {} if beside is None else {"explanation": asdict(beside)}
         print_json(_document(verdict, plan, config) | said)
@@ -92,13 +103,20 @@ def run(config: CheckOptions | CheckRan | CheckSplit) -> int:
     return OK if verdict.ok else REJECTED
 
 
-def _check_hardware(plan: Plan, graph: OpGraph, name: HardwareChoice) -> None:
-    """Refuse a plan for other hardware than the user names."""
-    if name is not None:
-        from go_rl.api.problem import named_hardware
-        from go_rl.verify.check_plan import check_hardware
+def _problem(plan: Plan, graph: OpGraph, hardware: HardwareChoice) -> Problem:
+    """The plan's problem, on the hardware that the user names."""
+    from go_rl.api.plans.check import problem_of
+    from go_rl.api.problem import named_hardware
 
-        check_hardware(plan, named_hardware(graph, name))
+    problem = problem_of(plan, graph)
+    if hardware is None:
+        return problem
+    chosen = named_hardware(graph, hardware)
+    try:
+        return replace(problem, hardware=chosen)
+    except ProblemError:  # of another kind, which cannot even be that of the plan's objective
+        theirs = shown(plan.hardware["name"])
+        raise PlanError(f"the plan is for other hardware: {theirs}, not {chosen.name!r}") from None
 
 
 def _document(verdict: Verdict, plan: Plan, config: CheckOptions) -> dict[str, object]:

@@ -18,12 +18,13 @@ from go_rl.core import OpGraph, Plan, PlanError, ReadError
 from go_rl.core.files.own_json import OPTIONS, read_own_json
 from go_rl.core.files.typed_json import from_json
 from go_rl.core.printable import message_line
-from go_rl.verify.check_plan import check_same_graph
 
 CONFIG_FILE = "config.json"
 """Options of the command that made the plan, beside it."""
 DEFAULT_OUT = "out"
 """Folder of the folders of plans that no --out names."""
+PYTHON = ".py"
+"""Ends the name of a file that a function or module is taken from, as in ``net.py:model``."""
 
 
 @dataclass(frozen=True)
@@ -102,7 +103,6 @@ def _rejected(path: Path, plan: Plan, graph: OpGraph) -> dict[str, str]:
     from go_rl.report.page.write_page import require_shown
 
     with naming_plan(path):
-        check_same_graph(plan, graph)
         require_shown(plan)
         verdict = check(plan.on_its_hardware(), graph)
     return {} if verdict.ok else {str(path): verdict.sentence}
@@ -159,8 +159,6 @@ def _remembered(folder: Path) -> ModelArguments:
 def _found_again(model: str, folder: Path, out: object) -> str:
     """Return a model's path from the folder where the search ran, which follows from the folder of
     the plan and its recorded name, ``out``; as it is recorded if no file is there."""
-    from go_rl.graphs.readers.recognise import PYTHON
-
     file, colon, member = model, "", ""
     if f"{PYTHON}:" in model:
         file, colon, member = model.rpartition(":")
