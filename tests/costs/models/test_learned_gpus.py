@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from go_rl.core import CheckpointError, HardwareError, Objective
+from go_rl.core import CheckpointError, HardwareError, Objective, OpKind
 from go_rl.core.hardware.hardware import Device
 from go_rl.core.hardware.presets import load_hardware
 from go_rl.core.hardware.systems import GPU_DEVICES, GPU_LINKS
@@ -22,6 +22,7 @@ from go_rl.costs.models.gpus.learned_gpus import LearnedGpus
 from go_rl.costs.models.kernel_cache import kernel_work
 from go_rl.costs.models.registry import cost_identity, is_cost, named_cost
 from go_rl.costs.operators import GPU_WEIGHTS
+from go_rl.costs.operators.launches import eager_launches
 from go_rl.costs.operators.launches.launch import moved, operator_rows
 from go_rl.costs.operators.predictor import OperatorPredictor
 from go_rl.graphs.cutting.fusion import Fuser
@@ -224,3 +225,24 @@ def test_presets_by_name():
         assert find_device(DATA_SHEETS.get(kind, kind))
     with pytest.raises(HardwareError, match="did you mean 't4'"):
         load_hardware("tt4")
+
+
+@pytest.mark.parametrize(("rows", "bound"), [(512, "peak_flops"), (1, "memory_bandwidth")])
+def test_a_folded_loop_takes_what_its_trips_take(rows, bound, model):
+    """All trips' FLOP, or the weights that each of them reads, bound it from below."""
+
+    def loop(w, x):
+        return jax.lax.scan(lambda c, _: (jnp.tanh(c @ w), None), x, None, length=40_000)[0]
+
+    graph = trace_jax(loop, floats(256, 256), floats(rows, 256), weights=(0,))
+    (node,) = np.flatnonzero(graph.kind == OpKind.CONTROL)
+    device = load_hardware("v100").devices[0]
+    amount = graph.flops if bound == "peak_flops" else graph.bytes_accessed
+    seconds = model.seconds(_kernels(graph), device)[node]
+    assert 1 < seconds / (amount[node] / getattr(device, bound)) < 2
+    assert model.least_seconds(graph, device)[node] <= seconds
+    assert any("1 of 1 operators on v100 are unlike" in note
+               for note in model.notes(_kernels(graph), device))  # fmt: skip
+    (launch,) = eager_launches(graph).each
+    assert launch.op == ("linear" if bound == "peak_flops" else "relu")
+    assert launch.unlike

@@ -9,8 +9,9 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Bool, Float64, Int64
 
-from go_rl.core import Device, ElementType, HardwareError, OpGraph
+from go_rl.core import Device, ElementType, HardwareError, OpGraph, OpKind
 from go_rl.costs.devices import DataSheet
+from go_rl.costs.models.analytical import DEFAULT, shipped_parameters
 from go_rl.costs.models.cost_model import Kernels
 from go_rl.costs.models.gpus.gpu_kernels import KEPT, KernelWork, gpu_kernels, streamed_rows
 from go_rl.costs.models.gpus.gpu_sheets import sheet_of, unused_launch
@@ -58,7 +59,7 @@ class LearnedGpus:
 
     def least_seconds(self, graph: OpGraph, device: Device) -> Float64[np.ndarray, "N"]:
         """Return [N] seconds that an operator adds to whatever kernel it is part of: its product;
-        0 of operators that are no product."""
+        0 of operators that are neither a product nor a folded loop."""
         sheet = _sheet(device)
         return _priced_products(self.predictor, _Asked(graph, device, sheet)).seconds
 
@@ -96,7 +97,7 @@ class LearnedGpus:
         total += work.beyond / (STREAMED_SHARE * sheet.memory_bandwidth)
         streams = which[work.streams[which]]
         priced = _streams(self.predictor, sheet)
-        total[streams] = priced.seconds(work.moved[streams], work.length[streams])
+        total[streams] += priced.seconds(work.moved[streams], work.length[streams])
         return total[which]
 
     def _unlike(self, asked: _Asked, work: KernelWork) -> Bool[np.ndarray, "N"]:
@@ -122,9 +123,9 @@ class _Products(NamedTuple):
     """Products of a graph on a device."""
 
     seconds: Float64[np.ndarray, "N"]
-    """[N] of each node's product; 0 without."""
+    """[N] of each node's product, and of each folded loop; 0 of others."""
     unlike: Bool[np.ndarray, "N"]
-    """[N] products unlike what was measured."""
+    """[N] products unlike what was measured, and folded loops."""
 
 
 def _sheet(device: Device) -> DataSheet:
@@ -167,9 +168,18 @@ def _priced_products(predictor: OperatorPredictor, asked: _Asked) -> _Products:
     rows, types, stand_in, of_node = gpu_kernels(asked.graph).products
     inputs = replace(_on(rows, asked.sheet), types=type_rates(types, dict(asked.device.rates)))
     unlike = predictor.outside(inputs) | stand_in
-    return _Products(
-        np.append(predictor.predict(inputs), 0.0)[of_node], np.append(unlike, False)[of_node]
-    )
+    seconds = np.append(predictor.predict(inputs), 0.0)[of_node]
+    loops = asked.graph.kind == OpKind.CONTROL
+    seconds[loops] += _loop_seconds(asked.graph, asked.device)[loops]
+    return _Products(seconds, np.append(unlike, False)[of_node] | loops)
+
+
+def _loop_seconds(graph: OpGraph, device: Device) -> Float64[np.ndarray, "N"]:
+    """[N] seconds of the trips of folded loops: their FLOP as fast as matrix products, or their
+    bytes, whichever takes longer. What the loop itself reads and writes is a stream beside it."""
+    share = shipped_parameters().get(device.kind, DEFAULT)
+    arithmetic = graph.flops / (device.peak_flops * share.matmul)
+    return np.maximum(arithmetic, graph.bytes_accessed / (device.memory_bandwidth * share.memory))
 
 
 def _scaled(graph: OpGraph, device: Device) -> tuple[str, ...]:

@@ -25,6 +25,8 @@ MAXIMUM = "maximum"
 """Description of a floor under the scores of a softmax, which is no ReLU to PyTorch's autograd."""
 LOOK_UPS = frozenset({"gather", "GatherElements", "GatherND", "dynamic_slice"})
 """Operators that read as much of an operand as they write."""
+RIDGE = 16.0
+"""FLOP a byte beyond which GPUs compute longer than they move."""
 POOLING = ("reduce_window", "Pool", "select_and_scatter")
 
 
@@ -45,14 +47,24 @@ def stream_launch(view: OperatorView, node: int) -> Launch | None:
         return stream("gather", view.shape[node], (node,), "gather")
     if op == "concatenate" and view.elements[node] and _has_width(view, node):
         return stream("concat", view.shape[node], (node,), op)
-    if kind == OpKind.CONTROL:  # a folded loop moves what all its trips move
-        num_bytes = max(1.0, float(view.graph.bytes_accessed[node]))
-        row = view.shape[node][-1] if view.shape[node] else 1
-        return moved(num_bytes, row, (node,), op, unlike=True)
+    if kind == OpKind.CONTROL:
+        return _folded_loop(view, node)
     if kind == OpKind.REDUCTION and (found := _sum(view, node)) is not None:
         return found
     unlike = kind == OpKind.OTHER or any(part in op for part in POOLING)
     return _by_bytes(view, node, unlike)
+
+
+def _folded_loop(view: OperatorView, node: int) -> Launch:
+    """What all trips of a loop compute, as one product of equal sides, where that takes longer than
+    what they move; else a stream of that."""
+    num_bytes, flops = (float(each[node]) for each in (view.graph.bytes_accessed, view.graph.flops))
+    if flops > RIDGE * num_bytes:
+        side = max(1, round((flops / 2) ** (1 / 3)))
+        sizes = {"batch": 1, "rows": side, "depth": side, "columns": side}
+        return Launch("linear", sizes, (node,), view.op[node], unlike=True)
+    row = view.shape[node][-1] if view.shape[node] else 1
+    return moved(max(1.0, num_bytes), row, (node,), view.op[node], unlike=True)
 
 
 def is_copied(view: OperatorView, node: int) -> bool:
