@@ -44,10 +44,73 @@ def test_writes_weights_and_judges_them(tmp_path, made_up):
     assert found.tasks == 16
     assert weights.name == "out"
     assert weights.card["judged"]["mape"] == found.errors["mape"] > 0
-    tuned = train_programs("any", tmp_path / "tuned", FEW, fine_tune=found.path)
+    more = TrainProgramsConfig(updates=FEW.updates)
+    tuned = train_programs("any", tmp_path / "tuned", more, fine_tune=found.path)
     inputs = made_up.inputs
     again = ProgramPredictor.load(tuned.path)
     assert not np.array_equal(again.predict(inputs), weights.predict(inputs))
+
+
+@pytest.mark.slow
+def test_fine_tuning_makes_the_updates_asked_for_and_counts_them(tmp_path, made_up):
+    weights = learned_programs()
+    weights.save(tmp_path / "start.npz")
+    reports, source = [], tmp_path / "start.npz"
+    asked = TrainProgramsConfig(updates=3, loss="mape")
+    found = train_programs(
+        "any", tmp_path / "tuned", asked, fine_tune=source,
+        report=lambda done, total, _: reports.append((done, total)),
+    )  # fmt: skip
+    assert reports == [(3, 6), (6, 6)]
+    (more,) = ProgramPredictor.load(found.path).card["fine_tuned"]
+    assert (more["training"]["updates"], more["training"]["loss"]) == (3, "mape")
+    usual = weights.tuning_run()
+    assert usual.updates == weights.config.updates // 5
+    assert usual.learning_rate == weights.config.learning_rate / 5
+
+
+@pytest.mark.parametrize(
+    ("source", "given", "said"),
+    [
+        ("programs-5-cdmpp", {"members": 1}, "members is not read .*; loss and updates can be set"),
+        ("programs-5-cdmpp", {"network": "paper"}, "network is not read in fine-tuning"),
+        (
+            "transfer-1",
+            {"loss": "mse"},
+            "loss is not read in fine-tuning the transfer tuner; upd",
+        ),
+        ("programs-5-cdmpp", {"model": "cdmpp-code"}, "leave out the model cdmpp-code"),
+    ],
+)
+def test_fine_tuning_refuses_what_the_weights_settle(tmp_path, made_up, source, given, said):
+    with pytest.raises(TrainingError, match=said):
+        train_programs("any", tmp_path, TrainProgramsConfig(**given), fine_tune=source)
+    assert not [*tmp_path.glob("*.npz")]
+
+
+def test_fine_tuning_trees_has_no_updates(tmp_path, made_up):
+    pytest.importorskip("lightgbm", reason="an extra of go_rl")
+    asked = TrainProgramsConfig(updates=5)
+    with pytest.raises(TrainingError, match="updates is not read in fine-tuning trees of programs"):
+        train_programs("any", tmp_path, asked, fine_tune="programs-5")
+
+
+@pytest.mark.parametrize(
+    ("model", "name", "value"),
+    [
+        ("code-trees", "updates", 5), ("machine-trees", "labels", "log"),
+        ("code-trees", "loss", "mse"), ("machine-trees", "network", "small"),
+        ("code-trees", "members", 3), ("transfer", "members", 1), ("transfer", "loss", "mse"),
+    ],
+)  # fmt: skip
+def test_an_option_that_the_model_does_not_read_is_refused(model, name, value):
+    said = f"{name} is an option of the models cdmpp, cdmpp-code.*, and {model} does not read it"
+    with pytest.raises(TrainingError, match=said):
+        TrainProgramsConfig(model=model, **{name: value})
+
+
+def test_updates_are_those_of_the_transfer_tuner_too():
+    assert TrainProgramsConfig(model="transfer", updates=7).updates == 7
 
 
 def by_leaves(examples, blue):
@@ -78,7 +141,7 @@ def test_trees_learn_the_tasks_that_judged_and_no_network_held_out(tmp_path, mon
     pytest.importorskip("lightgbm", reason="an extra of go_rl")
     examples = by_leaves(with_nests_and_traces(200, 20), lambda task: task < 4)
     monkeypatch.setattr(reading, "read_examples", lambda *_: examples)
-    trees = replace(FEW, model="code-trees")
+    trees = TrainProgramsConfig(model="code-trees")
     assert train_programs("any", tmp_path / "all", trees).programs == 200
     apart = replace(trees, split="by_model", held_out=("blue",))
     assert train_programs("any", tmp_path / "red", apart).programs < 160
@@ -88,7 +151,7 @@ def test_trees_learn_the_tasks_that_judged_and_no_network_held_out(tmp_path, mon
     ("config", "options", "message"),
     [
         (FEW, {"search": 1, "fine_tune": "x"}, "search or fine_tune, not both"),
-        (replace(FEW, model="code-trees"), {"search": 1}, "search is of CDMPP's networks"),
+        (TrainProgramsConfig(model="code-trees"), {"search": 1}, "search is of CDMPP's networks"),
         (
             replace(FEW, split="by_target", held_out=("cpu v4",)),
             {},

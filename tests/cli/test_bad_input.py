@@ -142,6 +142,8 @@ REFUSED = [
     (f"{TRAIN} --most-spread nan", "--most-spread must be > 0, not nan"),
     (f"{TRAIN} --slowest 1", "slowest must be > 1, not 1.0"),
     (f"{TRAIN} --least-programs 0", "--least-programs must be >= 1, not 0"),
+    (f"{TRAIN} --model code-trees --updates 5", "--updates is an option of the models cdmpp, "),
+    (f"{TRAIN} --fine-tune programs-5-cdmpp --members 1", "--members is not read in fine-tuning"),
     (f"{TRAIN} --search -1", "--search must be a number of trials, 0 to 1000, not -1"),
     (f"{TRAIN} --search 1001", "--search must be a number of trials, 0 to 1000, not 1001"),
     ("train operators empty --out o.npz", "empty: has no measured operators"),

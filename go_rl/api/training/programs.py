@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal
 
 from go_rl.api.progress import Progress, count_updates, ignore, of_total
@@ -26,6 +27,19 @@ SplitName = Literal["by_task", "within_task", "by_model", "by_target"]
 ModelName = Literal["cdmpp", "cdmpp-code", "code-trees", "machine-trees", "transfer"]
 NETWORKS = ("cdmpp", "cdmpp-code")
 """Models that a search and members are of."""
+OF_NETWORKS = ("network", "labels", "loss", "updates", "members")
+"""Fields of `TrainProgramsConfig` that not every model reads."""
+READ = MappingProxyType({
+    "cdmpp": OF_NETWORKS, "cdmpp-code": OF_NETWORKS, "code-trees": (), "machine-trees": (),
+    "transfer": ("updates",),
+})  # fmt: skip
+"""Those of `OF_NETWORKS` that a model reads."""
+TUNING = MappingProxyType({
+    "program latency weights": ("loss", "updates"), "the transfer tuner": ("updates",)
+})  # fmt: skip
+"""Those of `OF_NETWORKS` that fine-tuning reads, by the kind of the weights; trees read none."""
+UPDATES, MEMBERS = 2500, 3
+"""Updates of each network, and networks, unless a configuration says otherwise."""
 WEIGHTS = "weights.npz"
 """File in the folder of the output, of any model."""
 LEAST_SEARCH_UPDATES, MOST_TRIALS = 9, 1000
@@ -48,17 +62,19 @@ class TrainProgramsConfig:
     trees on these, or on the machine code besides, the most accurate (extra `trees`;
     docs/programs.md); or the transfer tuner, which ranks the programs of one operator and knows no
     seconds."""
-    network: Literal["small", "paper"] = "small"
-    """Sizes and hyper-parameters: those of the weights that ship, or the paper's Table 6 (13.8 M
-    parameters; it wants many updates)."""
-    labels: Literal["box-cox", "yeo-johnson", "quantile", "log", "none"] = "box-cox"
-    """Transform of the seconds."""
-    loss: Literal["mse", "mape", "mspe", "mse+mape"] = "mse+mape"
-    """Loss of transformed seconds."""
-    updates: int = 2500
-    """Updates of each network."""
-    members: int = 3
-    """Networks, which differ by their seed."""
+    network: Literal["small", "paper"] | None = None
+    """CDMPP's sizes and hyper-parameters: those of the weights that ship, or the paper's Table 6
+    (13.8 M parameters; it wants many updates). Default: small."""
+    labels: Literal["box-cox", "yeo-johnson", "quantile", "log", "none"] | None = None
+    """CDMPP's transform of the seconds. Default: box-cox."""
+    loss: Literal["mse", "mape", "mspe", "mse+mape"] | None = None
+    """CDMPP's loss of transformed seconds. Default: mse+mape; in fine-tuning that of the
+    weights."""
+    updates: int | None = None
+    """Updates of each network, of CDMPP or the transfer tuner. Default: 2500; in fine-tuning a
+    fifth of those of the weights, or 20 epochs of the transfer tuner."""
+    members: int | None = None
+    """CDMPP's networks, which differ by their seed. Default: 3."""
     seed: int = 0
     """Random seed."""
     most_spread: float = 1.0
@@ -87,6 +103,19 @@ class TrainProgramsConfig:
             )
         if self.split == "by_target" and len(self.held_out) != 1:
             raise TrainingError("train programs: by_target needs the one target that is held_out")
+        _check_read(self)
+
+
+def _check_read(config: TrainProgramsConfig) -> None:
+    """Raise a `TrainingError` that names the first field given that the model does not read."""
+    for name in OF_NETWORKS:
+        reads = [model for model, fields in READ.items() if name in fields]
+        unread = config.model in READ and config.model not in reads
+        if unread and getattr(config, name) is not None:
+            raise TrainingError(
+                f"train programs: {name} is an option of the models {', '.join(reads)}, and "
+                f"{config.model} does not read it; leave it out"
+            )
 
 
 @dataclass(frozen=True)
@@ -139,11 +168,11 @@ def train_programs(
     from go_rl.costs.programs.learn.code_trees import TREE_KINDS
     from go_rl.costs.programs.learn.examples import KeepRules
     from go_rl.costs.programs.learn.predictor import ProgramPredictor, check_enough
-    from go_rl.costs.programs.learn.program_weights import load_program_weights
     from go_rl.costs.programs.learn.reading import read_examples, shipped_sources
 
     config, out = config or TrainProgramsConfig(), Path(out)
     _check_asked(config, search, fine_tune)
+    start = None if fine_tune is None else _start(fine_tune, config)
     rules = KeepRules(config.most_spread, slowest=config.slowest,
                       least_programs=config.least_programs)  # fmt: skip
     examples = read_examples(source, rules, config.devices)
@@ -152,7 +181,6 @@ def train_programs(
     check_enough(examples)
     split = split_of(examples, config)
     out.mkdir(parents=True, exist_ok=True)
-    start = None if fine_tune is None else load_program_weights(fine_tune)
     if config.model not in NETWORKS or not isinstance(start, ProgramPredictor | None):
         return _trained(examples, split, out, config, start, shipped_sources(source))
     return _trained_network(examples, split, out, config, start, search, report)
@@ -176,13 +204,16 @@ def _trained_network(
     if search:
         run = _searched(examples, split, out, config, run, search, report)
     train, validation = examples.take(split.train), examples.take(split.validation)
-    each_update = count_updates(report, config.members, run.updates)
     if start is None:
-        weights = ProgramPredictor.fit(train, run, config.members, each_update, validation)
+        members = config.members or MEMBERS
+        each_update = count_updates(report, members, run.updates)
+        weights = ProgramPredictor.fit(train, run, members, each_update, validation)
     else:
         other = split.held_out if len(split.held_out) else split.test
         unlabelled = examples.inputs.take(other)
-        weights = start.fine_tuned(train, unlabelled, None, each_update, validation)
+        tuning = start.tuning_run(config.updates, config.loss)
+        each_update = count_updates(report, len(start.networks), tuning.updates)
+        weights = start.fine_tuned(train, unlabelled, tuning, each_update, validation)
     errors = _judged(weights, examples, split)
     card = {**weights.card, "split": config.split, "judged": errors}
     replace(weights, name=out.resolve().name, card=card).save(out / WEIGHTS)
@@ -216,11 +247,27 @@ def _check_asked(config: TrainProgramsConfig, search: int, fine_tune: str | Path
         )
     if search and fine_tune is not None:
         raise TrainingError("train programs: give search or fine_tune, not both")
-    if config.model not in NETWORKS and (search or fine_tune is not None):
+    another = config.model != TrainProgramsConfig.model
+    if (search and config.model not in NETWORKS) or (fine_tune is not None and another):
         raise TrainingError(
             f"train programs: search is of CDMPP's networks, and fine_tune of the model of its "
             f"weights; leave out the model {config.model}"
         )
+
+
+def _start(source: str | Path, config: TrainProgramsConfig) -> Any:
+    """The weights that are trained further, once no field is given that this does not read."""
+    from go_rl.costs.programs.learn.program_weights import load_program_weights
+
+    start = load_program_weights(source)
+    read = TUNING.get(start.what, ())
+    for name in OF_NETWORKS:
+        if name not in read and getattr(config, name) is not None:
+            more = f"; {' and '.join(read)} can be set" if read else ""
+            raise TrainingError(
+                f"train programs: {name} is not read in fine-tuning {start.what}{more}"
+            )
+    return start
 
 
 def split_of(examples: ProgramExamples, config: TrainProgramsConfig) -> DataSplit:
@@ -257,9 +304,12 @@ def _trained(
     """Train, or train further, what is no ensemble of CDMPP's networks; ``sources``: the data sets
     that ship, where these are all that is learned."""
     from go_rl.costs.programs.learn.code_trees import TREE_KINDS
+    from go_rl.costs.programs.learn.transfer.tuner import TransferTuner
 
     train = examples.take(split.train)
-    if start is not None:
+    if isinstance(start, TransferTuner) and config.updates:
+        learned = start.fine_tuned(train, _for_updates(start.run, config.updates, train))
+    elif start is not None:
         learned = start.fine_tuned(train)
     elif config.model in TREE_KINDS:
         learned = TREE_KINDS[config.model].fit(train)
@@ -282,8 +332,12 @@ def _transfer_tuner(train: ProgramExamples, config: TrainProgramsConfig) -> Any:
     from go_rl.costs.programs.learn.transfer.tuner_training import TunerRun
 
     run = TunerRun(seed=config.seed)
-    epochs = max(1, round(config.updates * run.batch / len(train.seconds)))
-    return TransferTuner.fit(train, replace(run, epochs=epochs))
+    return TransferTuner.fit(train, _for_updates(run, config.updates or UPDATES, train))
+
+
+def _for_updates(run: Any, updates: int, train: ProgramExamples) -> Any:
+    """The run of a transfer tuner, of as many epochs as make about so many updates."""
+    return replace(run, epochs=max(1, round(updates * run.batch / len(train.seconds))))
 
 
 def _judged(learned: Any, examples: ProgramExamples, split: DataSplit) -> dict[str, float]:
@@ -305,13 +359,13 @@ def _run(config: TrainProgramsConfig) -> Any:
     from go_rl.costs.programs.learn.code_inputs import WIDE_NUMBERS
     from go_rl.costs.programs.learn.training import NAMED_RUNS
 
-    run = NAMED_RUNS[config.network]
+    run = NAMED_RUNS[config.network or "small"]
     network = run.network
     if config.model == "cdmpp-code":
         network = replace(network, leaf_numbers=WIDE_NUMBERS)
     return replace(
-        run, network=network, updates=config.updates, labels=config.labels, loss=config.loss,
-        seed=config.seed,
+        run, network=network, updates=config.updates or UPDATES, labels=config.labels or run.labels,
+        loss=config.loss or run.loss, seed=config.seed,
     )  # fmt: skip
 
 

@@ -19,6 +19,7 @@ from go_rl.costs.programs.learn.examples import ProgramExamples, ProgramInputs
 from go_rl.costs.programs.learn.label_transform import LabelTransform
 from go_rl.costs.programs.learn.prepared import InputScale, prepare
 from go_rl.costs.programs.learn.training import (
+    LossName,
     ProgramTrainConfig,
     TrainedProgramNetwork,
     train_programs_network,
@@ -144,17 +145,12 @@ class ProgramPredictor(Predictor[ProgramExamples, ProgramInputs]):
             examples: with times; leaf counts that the networks know.
             unlabelled: of the target domain, without times; their latents are to be distributed
                 like those of the examples.
-            config: of the updates; None: those of the first training, a fifth of them, at a fifth
-                of the learning rate. What networks read and predict stays as it is.
+            config: of the updates; None: `tuning_run`. What networks read and predict stays as it
+                is.
             report: see `fit`.
             judged: see `fit`; None: the interval stays.
         """
-        config = config or replace(
-            self.config,
-            updates=max(self.config.updates // 5, 1),
-            learning_rate=self.config.learning_rate / 5,
-        )
-        own = self.config
+        config, own = config or self.tuning_run(), self.config
         config = replace(config, network=own.network, labels=own.labels, positional=own.positional)
         examples = _wide(examples, config)
         if unlabelled is not None:
@@ -172,6 +168,21 @@ class ProgramPredictor(Predictor[ProgramExamples, ProgramInputs]):
         card = {**self.card, "fine_tuned": [*self.card.get("fine_tuned", ()), more]}
         tuned = replace(self, networks=networks, card=card)
         return tuned if judged is None else replace(tuned, calibration=tuned.calibrated(judged))
+
+    def tuning_run(
+        self, updates: int | None = None, loss: LossName | None = None
+    ) -> ProgramTrainConfig:
+        """Return a run of fine-tuning: the first training at a fifth of its learning rate.
+
+        Args:
+            updates: of each network; None: a fifth of those of the first training.
+            loss: None: that of the first training.
+        """
+        own = self.config
+        return replace(
+            own, updates=updates or max(own.updates // 5, 1), loss=loss or own.loss,
+            learning_rate=own.learning_rate / 5,
+        )  # fmt: skip
 
     def predict(self, inputs: ProgramInputs) -> Float64[np.ndarray, "P"]:
         """Return [P] predictions."""
