@@ -137,6 +137,7 @@ REFUSED = [
     (f"{PREDICT} this --candidates out/tune-x", "candidates are of programs"),
     ("train programs", "no source of programs is given"),
     ("train programs program-1", "no program data 'program-1'; did you mean 'programs-1'"),
+    ("train programs foldr", "programs-5; or a folder of go-rl measure programs"),
     ("train programs empty", "no tensor program has a time"),
     (f"{TRAIN} --search-updates 8", "--search-updates must be >= 9, not 8"),
     (f"{TRAIN} --most-spread nan", "--most-spread must be > 0, not nan"),

@@ -80,6 +80,22 @@ def test_a_folder_of_records_is_gathered(tmp_path, monkeypatch, data):
     assert KernelPredictor.load(out).card["judged"] == {}
 
 
+def test_messages_name_the_folder_that_was_read(tmp_path, monkeypatch, data, capsys):
+    few = load_kernel_data(data).take(np.arange(3))
+    monkeypatch.setattr(
+        "go_rl.costs.kernels.measure.data.gather_kernels",
+        lambda _, target, name: replace(few, name=name, target=target),
+    )
+    (tmp_path / "folder").mkdir()
+    for kind, said in (
+        ("kernels", "of the 3 kernels with a time in 'folder' "),
+        ("flags", "folder: no kernel was measured under two settings of flags"),
+    ):
+        monkeypatch.chdir(tmp_path)
+        assert main(["train", kind, "folder", "w.npz", "--target", "cpu-9"]) == 2
+        assert said in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("kernels", "updates"), [(10, 100), (499, 4990), (500, 5000), (9999, 5000)]
 )
@@ -129,6 +145,10 @@ def test_records_of_several_targets_are_not_mixed_unasked(tmp_path):
         ("flags small.npz w.npz", "small: no kernel was measured under two settings of flags"),
         ("flags small.npz w.npz --target cpu-9", "train flags: --target is for a folder of go-rl"),
         ("flags small.npz w.npz --members 0", "members must be >= 1"),
+        *((f"{words} --held-out 0", "; or a folder of go-rl measure kernels") for words in (
+            "kernels foldr w.npz", "kernels foldr w.npz --target cpu-9",
+            "kernels foldr w.npz --data x.npz")),
+        ("flags foldr w.npz", "ships: kernels-cpu-1; or a folder of go-rl measure kernels"),
     ],
 )  # fmt: skip
 def test_what_is_wrong_is_named_before_anything_is_trained(line, said, data, refused, tmp_path):

@@ -10,7 +10,7 @@ import numpy as np
 from jaxtyping import Int
 
 from go_rl.api.progress import Progress, count_updates, ignore
-from go_rl.core import TrainingError
+from go_rl.core import ReadError, TrainingError
 from go_rl.core.config_checks import COUNT, LESS_THAN_ALL, SEED, check_ranges
 from go_rl.core.files.run_lock import exclusive
 from go_rl.core.hardware.processor import own_target
@@ -117,9 +117,10 @@ def train_kernels(
     config, out = config or TrainKernelsConfig(), _npz("train kernels: out", out)
     kept = None if data is None else _npz("train kernels: data", data)
     if kept is not None and not Path(source).is_dir():
+        _data_set(source)
         raise _not_a_folder("train kernels: data", source)
-    measured = _kernel_data("train kernels", source, config.target, (kept or out).stem)
-    learned_from, held_out = split_kernels(measured, config)
+    measured = _kernel_data("train kernels", source, config.target, kept and kept.stem)
+    learned_from, held_out = split_kernels(measured, config, source)
     updates = config.updates or updates_for(len(learned_from))
     sentence = announcement(measured.target, len(learned_from), len(held_out), config, updates)
     report(0, config.members * updates, Milestone(sentence))
@@ -164,7 +165,7 @@ def train_flags(
     from go_rl.costs.kernels.ranks.training import RankTrainConfig
 
     config, out = config or TrainFlagsConfig(), _npz("train flags: out", out)
-    times = flag_times(_kernel_data("train flags", source, config.target, out.stem))
+    times = flag_times(_kernel_data("train flags", source, config.target))
     training = RankTrainConfig(loss=config.loss, updates=config.updates, seed=config.seed)
     each_update = count_updates(report, config.members, config.updates)
     weights = FlagRanks.fit(times, training, config.members, each_update)
@@ -213,9 +214,14 @@ def only_target(folder: Path, command: str = "train kernels") -> str:
 
 
 def split_kernels(
-    data: KernelData, config: TrainKernelsConfig
+    data: KernelData, config: TrainKernelsConfig, source: str | Path
 ) -> tuple[Int[np.ndarray, "T"], Int[np.ndarray, "V"]]:
     """Return the kernels that are learned from, and those held out.
+
+    Args:
+        data: measured kernels.
+        config: share that is held out, and seed.
+        source: of the data, for messages.
 
     Raises:
         TrainingError: too few are left to learn from.
@@ -227,23 +233,41 @@ def split_kernels(
     count = round(config.held_out * len(known))
     if len(known) - count < LEAST_KERNELS:
         raise TrainingError(
-            f"train kernels: of the {len(known)} kernels with a time in {data.name!r} "
+            f"train kernels: of the {len(known)} kernels with a time in {str(source)!r} "
             f"{len(known) - count} are left to learn from, and no cost model comes of fewer than "
             f"{LEAST_KERNELS}; measure more models, or hold out a smaller share"
         )
     return np.sort(order[count:]), np.sort(order[:count])
 
 
-def _kernel_data(command: str, source: str | Path, target: str | None, name: str) -> KernelData:
-    """The measurements of a folder, as a data set of this name; or a data set."""
-    from go_rl.costs.kernels.measure.data import gather_kernels, load_kernel_data
+def _kernel_data(
+    command: str, source: str | Path, target: str | None, name: str | None = None
+) -> KernelData:
+    """The measurements of a folder, as a data set of this name, by default the folder's; or a data
+    set."""
+    from go_rl.costs.kernels.measure.data import gather_kernels
 
     folder = Path(source)
     if folder.is_dir():
+        name = name or folder.resolve().name
         return gather_kernels(folder, target or only_target(folder, command), name)
+    data = _data_set(source)
     if target is not None:
         raise _not_a_folder(f"{command}: target", source)
-    return load_kernel_data(source)
+    return data
+
+
+def _data_set(source: str | Path) -> KernelData:
+    """A data set, by file or by the name of one that ships; where there is neither, the error says
+    that a folder would do, too."""
+    from go_rl.costs.kernels.measure.data import load_kernel_data
+
+    try:
+        return load_kernel_data(source)
+    except ReadError as error:
+        if Path(source).suffix == ".npz" or Path(source).exists():
+            raise
+        raise ReadError(f"{error}; or a folder of go-rl measure kernels") from None
 
 
 def _not_a_folder(option: str, source: str | Path) -> TrainingError:

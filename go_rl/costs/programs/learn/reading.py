@@ -22,7 +22,7 @@ from go_rl.costs.programs.learn.examples import (
     examples_of,
     programs_of_task,
 )
-from go_rl.costs.programs.measure.data import ProgramTarget, gather_programs
+from go_rl.costs.programs.measure.data import ProgramData, ProgramTarget, gather_programs
 from go_rl.costs.programs.measure.data_file import KIND, load_programs
 from go_rl.costs.programs.nests import NestError
 from go_rl.costs.programs.workloads import TensorTask
@@ -69,7 +69,18 @@ def _read_one(source: Source, rules: KeepRules | None, sheets: str | None) -> Pr
         return examples_of(gather_programs(path, path.resolve().name), rules, sheets)
     if path.is_file() and not _is_data_set(path):
         return examples_of_cdmpp(path, rules)
-    return examples_of(load_programs(source), rules, sheets)
+    return examples_of(_data_set(source), rules, sheets)
+
+
+def _data_set(source: Source) -> ProgramData:
+    """A data set, by file or by the name of one that ships; where there is neither, the error says
+    that a folder would do, too."""
+    try:
+        return load_programs(source)
+    except ReadError as error:
+        if Path(source).suffix == ".npz" or Path(source).exists():
+            raise
+        raise ReadError(f"{error}; or a folder of go-rl measure programs") from None
 
 
 def examples_of_cdmpp(path: Path, rules: KeepRules | None = None) -> ProgramExamples:
