@@ -101,6 +101,8 @@ def test_json_keeps_engines_and_leaves_out_none():
         ("engines", [{"name": "a", "kinds": [2]}], r"kinds\[0\] must be a text, not 2"),
         ("engines", [{"name": "a", "split": 1}], "split must be true or false"),
         ("engines", [{"name": "a", "kinds": ["gather"]}], "exactly one engine must list no kinds"),
+        ("memory_bandwidth", 1e-300, r"memory_bandwidth must be a number from 1e-06 to 1e\+30"),
+        ("peak_flops", 1e308, r"peak_flops must be .*, in SI units, not 1e\+308"),
         ("rates", [1.0], "rates: must be a JSON object"),
         ("rates", {"bf61": 1.0}, "rates: 'bf61' is no element type"),
         ("rates", {"float32": 1.0}, "the rate of float32 is peak_flops"),

@@ -18,6 +18,7 @@ from go_rl.core.hardware.hardware import Device, Hardware
 from go_rl.core.hardware.links import LinkGroup, Links, Topology
 from go_rl.core.hardware.processor import FACTS, own_cores
 from go_rl.core.hardware.systems import GPU_DEVICES, GPU_LINKS, PCIE_4
+from go_rl.core.printable import counted
 
 GPU_NAMES = (
     (r"P100", "p100"), (r"V100.*16GB", "v100-16gb"), (r"V100", "v100"),
@@ -85,7 +86,7 @@ def this_machine(facts: MachineFacts | None = None) -> tuple[Hardware, tuple[str
         (*gpus, processor),
         links,
         None,
-        f"{count}{facts.cores} cores with {facts.memory_bytes / 1e9:.0f} GB",
+        f"{count}{counted(facts.cores, 'core')} with {facts.memory_bytes / 1e9:.0f} GB",
     )
     return hardware, (*more, *joined, *guesses)
 
@@ -107,8 +108,9 @@ def _processor(facts: MachineFacts) -> tuple[Device, list[str]]:
         is_cpu=True,
     )  # fmt: skip
     return device, [
-        f"host-cpu: {device.peak_flops / 1e9:.4g} GFLOP/s guessed from {facts.cores} cores with "
-        f"{known} ({each} float32 operations a cycle) at {clock / 1e9:.3g} GHz, {spoken}",
+        f"host-cpu: {device.peak_flops / 1e9:.4g} GFLOP/s guessed from "
+        f"{counted(facts.cores, 'core')} with {known} ({each} float32 operations a cycle) at "
+        f"{clock / 1e9:.3g} GHz, {spoken}",
         f"host-cpu: memory rate of {bandwidth / 1e9:.4g} GB/s guessed from "
         f"{CORE_BANDWIDTH / 1e9:g} GB/s a core, {MOST_BANDWIDTH / 1e9:g} at most; "
         f"{LAUNCH * 1e6:g} µs to start an operator guessed",

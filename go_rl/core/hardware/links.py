@@ -11,7 +11,7 @@ from __future__ import annotations
 import enum
 from collections.abc import Iterator
 from dataclasses import dataclass
-from math import inf, prod
+from math import prod
 
 import numpy as np
 from jaxtyping import Float64, Int64
@@ -19,6 +19,9 @@ from jaxtyping import Float64, Int64
 from go_rl.core.errors import HardwareError
 from go_rl.core.hardware.mesh import mesh_routes
 
+LEAST_AMOUNT, MOST_AMOUNT = 1e-6, 1e30
+"""Rates and memory of devices and links, FLOP/s, bytes/s and bytes, so that seconds and their
+sums are finite."""
 LONGEST_SECONDS = 1e6
 """Largest cost of one launch or message, seconds: sums over any model stay finite."""
 
@@ -235,8 +238,16 @@ def _means(
     return pairs / float((1 / bandwidth).sum()), float(latency.sum()) / pairs
 
 
+def check_amount(where: str, name: str, amount: float) -> None:
+    """Raise a `HardwareError` for a rate or a memory that is no number in reach."""
+    if not LEAST_AMOUNT <= amount <= MOST_AMOUNT:
+        raise HardwareError(
+            f"{where}: {name} must be a number from {LEAST_AMOUNT:g} to {MOST_AMOUNT:g}, in SI "
+            f"units, not {amount!r}"
+        )
+
+
 def _check_rates(where: str, bandwidth: float, latency: float) -> None:
-    if not 0 < bandwidth < inf:
-        raise HardwareError(f"{where}: bandwidth must be a finite number > 0 (bytes/s)")
+    check_amount(where, "bandwidth", bandwidth)
     if not 0 <= latency <= LONGEST_SECONDS:
         raise HardwareError(f"{where}: latency_seconds must be a number 0 to {LONGEST_SECONDS:g}")

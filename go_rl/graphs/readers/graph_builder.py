@@ -133,7 +133,10 @@ class GraphBuilder:
             GraphError: no nodes, a cycle (the message names it), NaN or negative costs.
         """
         if not self._nodes:
-            raise GraphError(f"graph {self.name!r} has no nodes; at least one is needed")
+            raise GraphError(
+                f"graph {self.name!r} has no nodes: nothing in it is computed from its inputs, or "
+                "all of it is constant"
+            )
         edges = sorted(self._edges)
         for end in (end for u, v, _ in edges for end in (u, v)):
             if not 0 <= end < len(self._nodes):

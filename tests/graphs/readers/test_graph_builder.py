@@ -98,7 +98,7 @@ def profiles(first, second):
 
 NAN, INF = float("nan"), float("inf")
 BAD = [
-    (lambda: built("", []), "graph 'g' has no nodes; at least one is needed"),
+    (lambda: built("", []), "graph 'g' has no nodes: nothing in it is computed"),
     (lambda: built("aba", []), "graph 'g': two nodes have the id 'a'"),
     (lambda: built([1, "1"], []), "node '1': node ids are unique"),
     (lambda: built("ab", [("a", "x")]), "names node 'x', which is absent"),

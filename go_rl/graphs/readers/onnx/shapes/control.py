@@ -113,8 +113,9 @@ def _why_chosen(node: onnx.NodeProto, chosen: str, refusals: dict[str, str], sco
     if refusals:
         ((other, refusal),) = refusals.items()
         return f"{chosen} is counted, for {other} cannot be at these sizes ({refusal})"
-    reason, _ = why_unknown(node.input[0], scope)
-    return f"its condition is not known ({reason}); the branch with more FLOP, {chosen}, is counted"
+    reason, option = why_unknown(node.input[0], scope)
+    said = f"its condition is not known ({reason}); the branch with more FLOP, {chosen}, is counted"
+    return said + (f"; {option} decides it" if option else "")
 
 
 @dataclass(frozen=True)
