@@ -354,3 +354,54 @@ def test_pieces_of_pytorchs_own_graphs_are_launched_as_they_are():
     own = [launch.op for launch in eager_launches(graph).each]
     assert apart == ["layer norm"]
     assert own == ["powu", "sum", "divu", "addu", "powu", "mulu", "mulu", "copy"]
+
+
+CONVOLUTIONS = {
+    "dilated": ("dilations=[4,4], pads=[4,4,4,4]", (8, 16, 28, 28), (16, 16, 3, 3)),
+    "of a row": ("pads=[0,4,0,4]", (8, 16, 28, 28), (16, 16, 1, 9)),
+    "of a flat kernel": ("pads=[1,3,0,4]", (8, 16, 28, 28), (16, 16, 2, 8)),
+    "with two strides": ("pads=[1,1,1,1], strides=[1,4]", (8, 16, 14, 56), (16, 16, 3, 3)),
+    "padded on one side": ("pads=[2,0,0,0]", (8, 16, 28, 30), (16, 16, 3, 3)),
+    "dilated depthwise": ("dilations=[4,4], pads=[4,4,4,4], group=16", (8, 16, 28, 28),
+                          (16, 1, 3, 3)),
+    "transposed": ("strides=[2,2], pads=[1,1,1,1]", (8, 16, 28, 28), (16, 16, 4, 4)),
+    "transposed 1 × 1": ("strides=[2,2]", (8, 16, 28, 28), (16, 16, 1, 1)),
+}  # fmt: skip
+
+
+def _onnx_launches(tmp_path, text, **shapes):
+    model = parsed(text, *(array(name, np.zeros(shape)) for name, shape in shapes.items()))
+    path = tmp_path / "model.onnx"
+    path.write_bytes(model.SerializeToString())
+    return eager_launches(go_rl.load(path))
+
+
+def _convolution(tmp_path, attributes, image, weights, op="Conv"):
+    sizes = ",".join(map(str, image))
+    text = f"(float[{sizes}] x) => (float[N,C,H,W] y) {{ y = {op} <{attributes}> (x, w) }}"
+    (launch,) = _onnx_launches(tmp_path, text, w=weights).each
+    return launch
+
+
+@pytest.mark.parametrize("name", CONVOLUTIONS)
+def test_a_convolution_that_is_not_square_is_unlike(name, tmp_path):
+    """Dilated, transposed, with sides, strides or padding that differ: by its FLOP, or depthwise by
+    its bytes, never as the square one that has as many taps."""
+    op = "ConvTranspose" if name.startswith("transposed") else "Conv"
+    launch = _convolution(tmp_path, *CONVOLUTIONS[name], op=op)
+    assert (launch.op, launch.unlike) == (
+        "relu" if "depthwise" in name else "linear", True
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("attributes", "side", "sizes"),
+    [
+        ("pads=[1,1,1,1]", 28, (8, 16, 16, 3, 28, 1, 1)),
+        ("pads=[0,0,1,1], strides=[2,2]", 28, (8, 16, 16, 3, 28, 2, 1)),  # as "SAME" of an even
+        ("strides=[2,2]", 29, (8, 16, 16, 3, 29, 2, 0)),
+    ],
+)
+def test_a_square_convolution_stays_one(attributes, side, sizes, tmp_path):
+    launch = _convolution(tmp_path, attributes, (8, 16, side, side), (16, 16, 3, 3))
+    assert (launch.op, tuple(launch.sizes.values()), launch.unlike) == ("conv", sizes, False)

@@ -96,9 +96,7 @@ def _copies(view: OperatorView, node: int, batch: int) -> Iterator[Launch]:
 
 
 def _convolution(view: OperatorView, node: int) -> Launch:
-    kernel, stride, groups = (
-        max(1, _whole(view.geometry(node, name))) for name in ("window", "stride", "groups")
-    )
+    kernel, groups = (max(1, _whole(view.geometry(node, name))) for name in ("window", "groups"))
     shape = list(view.shape[node]) or [1]
     weights = view.weights[node]
     last = view.geometry(node, "minor") == 1
@@ -108,14 +106,15 @@ def _convolution(view: OperatorView, node: int) -> Launch:
     if not weights or len(shape) < 3 or weights % (kernel * filters):
         return _unfolded(view, node, max(shape[-1], shape[min(1, len(shape) - 1)]))
     channels = weights // (kernel * filters) * groups
-    if kernel == 1:  # without padding, so that FLOP tell it, with a bias or not
+    dilated = _is_dilated(view, node, kernel)
+    if kernel == 1 and not dilated:  # without padding, so that FLOP tell it, with a bias or not
         channels = int(float(view.graph.flops[node]) / (2.0 * made)) * groups
     spatial = shape[1:-1] if last else shape[2:]
     square = len(spatial) == 2 and len(set(spatial)) == 1
-    if kernel == 1 and groups == 1 and not square:
+    if kernel == 1 and groups == 1 and not (square or dilated):
         sizes = {"batch": 1, "rows": made // filters, "depth": channels, "columns": filters}
         return Launch("linear", sizes, (node,), "1 × 1 convolution")
-    even = square and isqrt(kernel) ** 2 == kernel and isqrt(stride) ** 2 == stride
+    even = square and not dilated and _is_even(view, node, channels, last)
     if groups == channels == filters and even and not last:
         size = _square(view, node, channels, filters, last).sizes
         return Launch("depthwise", size, (node,), DEPTHWISE)
@@ -129,6 +128,35 @@ def _convolution(view: OperatorView, node: int) -> Launch:
         return found
     sizes = {**found.sizes, "groups": groups}
     return Launch("grouped", sizes, (node,), f"{found.what} in {groups} groups")
+
+
+def _is_dilated(view: OperatorView, node: int, kernel: int) -> bool:
+    """Whether holes lie between the taps of a kernel of several, or between the elements of the
+    image: the convolution is transposed, or the gradient of one with a stride."""
+    spread = _whole(view.geometry(node, "input_dilation")) != 1
+    return spread or (kernel > 1 and _whole(view.geometry(node, "window_dilation")) != 1)
+
+
+def _is_even(view: OperatorView, node: int, channels: int, last: bool) -> bool:
+    """Whether a kernel and stride of equal sides make a square result of the image.
+
+    A geometry has the products of both sides, and the sum of the padding. Where the image is known
+    (an operand with its channels in their place), its side and that of the result must fit the
+    roots of these and equal padding. Kernels and strides of unequal sides that round to the same
+    sizes cannot be told from these.
+    """
+    kernel, stride = (max(1, _whole(view.geometry(node, name))) for name in ("window", "stride"))
+    side, step = isqrt(kernel), isqrt(stride)
+    if side**2 != kernel or step**2 != stride:
+        return False
+    given = view.shape[view.operands[node][0]]
+    if len(given) != 4 or given[3 if last else 1] != channels:
+        return True
+    padding = max(0, _whole(view.geometry(node, "padding")))
+    height, width = given[1:3] if last else given[2:]
+    out = view.shape[node][1 if last else 2]
+    fits = (height + padding // 2 - side) // step + 1 == out
+    return height == width and padding % 2 == 0 and fits
 
 
 def _square(view: OperatorView, node: int, channels: int, filters: int, last: bool) -> Launch:
