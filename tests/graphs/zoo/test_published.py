@@ -121,14 +121,14 @@ def test_what_was_written_is_read(folder):
 
 
 def test_a_changed_index_or_plan_is_refused(folder):
-    index = folder / "zoo-best-3.json"
+    index = folder / "zoo-best-4.json"
     index.write_text(index.read_text().replace('"seconds": 2.0', '"seconds": 1.9', 1))
     with pytest.raises(ZooError, match="was changed after it was frozen"):
         best_known("a", folder)
 
 
 def test_a_problem_without_a_plan_is_not_taken_for_a_misspelt_one(folder):
-    with pytest.raises(ZooError, match=r"^zoo-best-3 has no plan of problem 'unet-deep\.ring36"):
+    with pytest.raises(ZooError, match=r"^zoo-best-4 has no plan of problem 'unet-deep\.ring36"):
         best_known("unet-deep.ring36.strict", folder)
     with pytest.raises(ZooError, match=r"no problem is called 'unet\.ring36.*did you mean 'unet-"):
         best_known("unet.ring36.strict", folder)
