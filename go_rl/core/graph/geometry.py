@@ -15,7 +15,7 @@ class Geometry:
     window: float = 1.0
     """Elements of the window or kernel over the spatial dimensions."""
     stride: float = 1.0
-    """Product of the window's strides."""
+    """Product of the window's strides. Attention: query heads that share one head of keys."""
     padding: float = 0.0
     """Sum of the padding before and after all spatial dimensions; cropping counts as 0."""
     window_dilation: float = 1.0
@@ -23,11 +23,12 @@ class Geometry:
     input_dilation: float = 1.0
     """Product over the spatial dimensions; above 1 in transposed convolutions."""
     groups: float = 1.0
-    """Feature groups times batch groups of a convolution."""
+    """Feature groups times batch groups of a convolution. Attention: heads of queries."""
     minor: float = 0.0
     """Effect along the dimension that varies fastest in memory. Convolution: 1 if it holds
     the features. Matrix product: 1 if it is contracted in the left operand, plus 2 if in the right
-    one. Others: 1 if it is reduced, moved, sliced, gathered from or added to."""
+    one. Attention: 1 if each query attends to earlier keys only. Others: 1 if it is reduced, moved,
+    sliced, gathered from or added to."""
 
 
 def window_geometry(

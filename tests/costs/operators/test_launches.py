@@ -405,3 +405,86 @@ def test_a_convolution_that_is_not_square_is_unlike(name, tmp_path):
 def test_a_square_convolution_stays_one(attributes, side, sizes, tmp_path):
     launch = _convolution(tmp_path, attributes, (8, 16, side, side), (16, 16, 3, 3))
     assert (launch.op, tuple(launch.sizes.values()), launch.unlike) == ("conv", sizes, False)
+
+
+MICROSOFT = "com.microsoft"
+ATTENTION = {
+    # Decoding: one query of 12 heads of 64 numbers to 8192 keys.
+    "ai": ("(float[32,1,768] q, float[32,8192,768] k, float[32,8192,768] v) => (y) "
+           "{ y = Attention <q_num_heads=12, kv_num_heads=12> (q, k, v) }",
+           (32, 12, 1, 1, 8192, 64, 0)),
+    "shared heads, causal": (
+        "(float[2,64,96] q, float[2,64,32] k, float[2,64,32] v) => (y) "
+        "{ y = Attention <q_num_heads=6, kv_num_heads=2, is_causal=1> (q, k, v) }",
+        (2, 6, 3, 64, 64, 16, 1)),
+    "parts of one tensor": (
+        "(float[2,64,96] x, float[64,64] m) => (y) { q, k, v = Split <axis=2, num_outputs=3> (x) "
+        "y = Attention <q_num_heads=4, kv_num_heads=4> (q, k, v, m) }", (2, 4, 1, 64, 64, 8, 0)),
+    "MultiHeadAttention": (
+        "(float[8,16,48] q, float[8,20,48] k, float[8,20,48] v) => (float[8,16,48] y) "
+        "{ y = com.microsoft.MultiHeadAttention <num_heads=3> (q, k, v) }",
+        (8, 3, 1, 16, 20, 16, 0)),
+    "its bias and mask": (
+        "(float[8,16,48] q, float[8,20,48] k, float[8,20,48] v, float[144] b, int32[8,20] m)"
+        " => (float[8,16,48] y) "
+        "{ y = com.microsoft.MultiHeadAttention <num_heads=3> (q, k, v, b, m) }",
+        (8, 3, 1, 16, 20, 16, 0)),
+    "GroupQueryAttention": (
+        "(float[1,64,128] q, float[1,64,32] k, float[1,64,32] v, int32[1,1] s, int32[1] t)"
+        " => (float[1,64,128] y) { y = com.microsoft.GroupQueryAttention"
+        " <num_heads=8, kv_num_heads=2> (q, k, v, , , s, t) }", (1, 8, 4, 64, 64, 16, 1)),
+}  # fmt: skip
+
+
+def _all_sizes(launches):
+    return [(each.op, tuple(each.sizes.values()), each.unlike) for each in launches.each]
+
+
+def _attention_model(tmp_path, text, **shapes):
+    weights = (array(name, np.zeros(shape)) for name, shape in shapes.items())
+    model = parsed(text, *weights, opset=23, domains=(MICROSOFT,))
+    path = tmp_path / "model.onnx"
+    path.write_bytes(model.SerializeToString())
+    return go_rl.load(path)
+
+
+@pytest.mark.parametrize("name", ATTENTION)
+def test_attention_on_rows_of_all_heads_is_attention(name, tmp_path):
+    """ONNX's on operands of rank 3: batch, heads, queries a head of keys serves, queries, keys,
+    depth, whether causal."""
+    text, sizes = ATTENTION[name]
+    launches = eager_launches(_attention_model(tmp_path, text))
+    assert ("attention", sizes, False) in _all_sizes(launches)
+    assert "linear" not in _ops(launches)
+    assert "linear" not in _ops(fused_launches(launches))
+
+
+@pytest.mark.parametrize("bias", [True, False])
+def test_packed_attention_is_a_projection_and_attention(bias, tmp_path):
+    """The projection of 8 × 16 rows of 32 features to 3 × 48; 3 heads of 16 numbers."""
+    text = (
+        "(float[8,16,32] x) => (float[8,16,48] y) "
+        f"{{ y = com.microsoft.Attention <num_heads=3> (x, w{', b' * bias}) }}"
+    )
+    weights = {"w": (32, 144)} | ({"b": (144,)} if bias else {})
+    launches = eager_launches(_attention_model(tmp_path, text, **weights))
+    assert _all_sizes(launches) == [
+        ("linear", (1, 128, 32, 144), False),
+        ("attention", (8, 3, 1, 16, 16, 16, 0), False),
+    ]
+    assert launches.before == ((), (0,))
+    assert len(fused_launches(launches)) == 2
+
+
+def test_what_is_no_product_of_two_matrices_is_unlike(tmp_path):
+    """A decomposition, attention whose values are longer than its keys, experts."""
+    (cholesky,) = (
+        each for each in _launches(jnp.linalg.cholesky, (64, 64)).each if each.op == "linear"
+    )
+    assert (cholesky.what, cholesky.unlike) == ("cholesky by its FLOP", True)
+    text = """(float[2,64,96] q, float[2,64,96] k, float[2,64,48] v) => (y) {
+        y = Attention <q_num_heads=6, kv_num_heads=6> (q, k, v) }"""
+    (attention,) = eager_launches(_attention_model(tmp_path, text)).each
+    assert (attention.op, attention.unlike) == ("linear", True)
+    product = _launches(lambda x, y: x @ y, (4, 6, 8), (4, 8, 5))
+    assert _all_sizes(product) == [("bmm", (4, 6, 8, 5), False)]

@@ -20,11 +20,84 @@ BETWEEN = frozenset({"add", "sub", "mul", "div", "max", "min", "select_n", "wher
 the second."""
 MOST_BETWEEN = 8
 """Operators between a product and softmax."""
+WHOLE = 1e-4
+"""Largest distance of a number of keys, computed from FLOP, from a whole one."""
+PACKED = "com.microsoft.Attention"
+"""Attention with the projection of its input to queries, keys and values."""
+BY_GEOMETRY = frozenset({
+    "Attention", PACKED, "com.microsoft.DecoderMaskedMultiHeadAttention",
+    "com.microsoft.GroupQueryAttention", "com.microsoft.MultiHeadAttention",
+})  # fmt: skip
+"""Operators whose `go_rl.core.Geometry` has the heads, where their attributes say them."""
 
 
-def fused_attention(view: OperatorView, node: int) -> Launch | None:
-    """Return the launch of a node that is a whole attention; None: it is none, or its operands do
-    not tell heads and keys."""
+def fused_attention(view: OperatorView, node: int) -> tuple[Launch, ...]:
+    """Return the launch of a node that is a whole attention, after that of its projection where it
+    has one; empty: it is none, or neither its geometry nor its operands tell heads and keys."""
+    told = view.geometry(node, "groups") >= 1 and view.graph.op_type[node] in BY_GEOMETRY
+    if told and len(view.shape[node]) == 3:
+        return _of_geometry(view, node)
+    whole = _of_operands(view, node)
+    return () if whole is None else (whole,)
+
+
+def _of_geometry(view: OperatorView, node: int) -> tuple[Launch, ...]:
+    """Attention whose geometry has its heads, as ONNX's on operands [B, S, heads · depth]."""
+    heads, share = (round(view.geometry(node, name)) for name in ("groups", "stride"))
+    batch, queries, width = view.shape[node]
+    if width % heads:
+        return ()
+    flops = float(view.graph.flops[node])
+    found = [
+        (keys, features)
+        for features, rest in _after_projection(view, node, flops)
+        for keys in _counts(rest, batch * heads, queries, width // heads)
+    ]
+    if not found:
+        return ()
+    keys, features = next((each for each in found if each[0] == queries), found[0])
+    causal = view.geometry(node, "minor") == 1 and 1 < queries == keys
+    sizes = (batch, heads, share, queries, keys, width // heads, int(causal))
+    if not features:
+        return (_launch(sizes, (node,)),)
+    projected = {"batch": 1, "rows": batch * queries, "depth": features, "columns": 3 * width}
+    return Launch("linear", projected, (node,), "projection"), _launch(sizes, ())
+
+
+def _after_projection(view: OperatorView, node: int, flops: float) -> list[tuple[int, float]]:
+    """Features of each row that a projection to queries, keys and values of one width may read,
+    and the FLOP that it leaves, with a bias and without; 0 features: there is none."""
+    if view.graph.op_type[node] != PACKED or not view.operands[node]:
+        return [(0, flops)]
+    made, width = view.elements[node], view.shape[node][2]
+    features = view.elements[view.operands[node][0]] * width // made
+    rest = ((features, flops - 3.0 * made * (2.0 * features + bias)) for bias in (1, 0))
+    return [(each, left) for each, left in rest if left > 0]
+
+
+def _counts(flops: float, heads: int, queries: int, depth: int) -> list[int]:
+    """Whole numbers of keys that explain FLOP, with up to two masks, and with the bias of queries,
+    keys and values that `MultiHeadAttention` adds or without.
+
+    Args:
+        flops: of all heads: for each query ``keys * (4 * depth + OF_SCORE + masks) - 1``; a bias is
+            one more for each element of queries, keys and values.
+        heads: of all sequences.
+        queries: of each head.
+        depth: of queries, keys and values.
+    """
+    found = []
+    for biased in (0, 1):
+        each = flops / (heads * queries) + 1 - biased * depth
+        for masks in range(3):
+            keys = each / (4 * depth + OF_SCORE + masks + biased * 2 * depth / queries)
+            if keys > 0.5 and abs(keys - round(keys)) < WHOLE:
+                found.append(round(keys))
+    return found
+
+
+def _of_operands(view: OperatorView, node: int) -> Launch | None:
+    """Attention on operands of rank 4; None: it is none, or they do not tell heads and keys."""
     name = view.graph.op_type[node].lower()
     shapes = [view.shape[o] for o in view.operands[node] if len(view.shape[o]) == 4]
     if "attention" not in name or "backward" in name or not shapes:

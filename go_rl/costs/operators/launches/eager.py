@@ -60,7 +60,7 @@ def _forward(view: OperatorView, *, fuses_attention: bool) -> list[Bundle]:
             taken.update(dict.fromkeys(launch.nodes))
             found.append((launch,))
     for bundle in _products(view, backward=False):
-        if bundle[-1].nodes[0] in taken:
+        if next(node for launch in reversed(bundle) for node in launch.nodes) in taken:
             continue
         taken.update(dict.fromkeys(node for launch in bundle for node in launch.nodes))
         found.append(bundle)
@@ -76,9 +76,8 @@ def _products(view: OperatorView, backward: bool) -> Iterator[Bundle]:
     for node, kind in enumerate(view.graph.kind.tolist()):
         is_one = kind in PRODUCT_KINDS and view.elements[node] > 0
         if is_one and view.backward[node] is backward and view.live[node]:
-            whole = fused_attention(view, node)
             bias = () if backward else _bias(view, node)
-            yield (whole,) if whole else tuple(product_launches(view, node, bias))
+            yield fused_attention(view, node) or tuple(product_launches(view, node, bias))
 
 
 def _bias(view: OperatorView, node: int) -> tuple[int, ...]:

@@ -7,6 +7,7 @@ launch, and a batched product first copies an operand whose batch dimensions do 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from math import isqrt, prod
 
@@ -15,6 +16,10 @@ from go_rl.costs.operator_sizes import FLOAT_BYTES, window_reach
 from go_rl.costs.operators.launches.launch import Launch, moved, stream
 from go_rl.costs.operators.launches.operator_view import OperatorView
 
+NAMED = re.compile("matmul|gemm|einsum|fully_connected|dot|inner|linear$|m[mv]$|mm_v2$|activation$")
+"""Part of the names of products of two matrices, besides those that `opcode` calls dot_general."""
+OTHER = re.compile("attention|grouped|ragged|multi|chain|bilinear|nbits|bnb4|_bwd|_fwd")
+"""Part of names that have a part of `NAMED`, too, and are none."""
 DEPTHWISE = "depthwise convolution"
 """Description of a depthwise convolution: a library has a kernel for it, priced by its bytes."""
 
@@ -36,7 +41,27 @@ def product_launches(view: OperatorView, node: int, bias: tuple[int, ...]) -> It
     op = "bmm" if batch > 1 else "linear"
     sizes = {"batch": batch, "rows": rows, "depth": depth, "columns": columns}
     what = "linear and bias" if bias else ("batched product" if batch > 1 else "linear")
+    if not _is_product(view, node):
+        yield Launch(op, sizes, (node, *bias), f"{view.op[node]} by its FLOP", unlike=True)
+        return
     yield Launch(op, sizes, (node, *bias), what)
+
+
+def _is_product(view: OperatorView, node: int) -> bool:
+    """Whether a node of kind MATMUL is one product of two matrices, or of a batch of them, and its
+    sizes fit its operands; weights may have a bias beside the matrix."""
+    if view.op[node] != "dot_general":
+        name = view.graph.op_type[node].lower().rpartition(".")[2]
+        if not NAMED.search(name) or OTHER.search(name):
+            return False
+    batch, rows, columns, depth = product_sizes(view, node)
+    left, right = batch * rows * depth, batch * depth * columns
+    one, two = _operand_elements(view, node)
+    if not view.weights[node]:
+        return sorted((one, two)) == sorted((left, right))
+    return (one == left and two in (right, right + columns)) or (
+        one == right and two in (left, left + rows)
+    )
 
 
 def product_sizes(view: OperatorView, node: int) -> tuple[int, int, int, int]:

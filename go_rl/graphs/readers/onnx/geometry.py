@@ -11,6 +11,8 @@ from go_rl.graphs.readers.onnx.costs.dense import pads_begin
 from go_rl.graphs.tables import by_name
 
 Rule = Callable[[Call], Geometry]
+ALWAYS = "always"
+"""In place of an attribute: the operator hides later keys in any case."""
 
 
 def onnx_geometry(call: Call) -> Geometry:
@@ -55,6 +57,21 @@ def _gemm(call: Call) -> Geometry:
     return Geometry(minor=float(not call.get("transA", 0)) + 2.0 * bool(call.get("transB", 0)))
 
 
+def _heads(queries: str, keys: str, causal: str) -> Rule:
+    """Attention, from attributes: heads of queries, those of keys, whether later keys are hidden;
+    without heads of keys there are as many as of queries, without those of queries a plain one."""
+
+    def rule(call: Call) -> Geometry:
+        heads = int(call.get(queries, 0))
+        groups = int(call.get(keys, heads))
+        if heads < 1 or groups < 1 or heads % groups:
+            return Geometry()
+        hidden = causal == ALWAYS or bool(call.get(causal, 0))
+        return Geometry(groups=float(heads), stride=float(heads // groups), minor=float(hidden))
+
+    return rule
+
+
 def _transpose(call: Call) -> Geometry:
     rank = len(call.operand(0).shape)
     order = call.get("perm", tuple(reversed(range(rank))))
@@ -81,6 +98,7 @@ _RULES: dict[str, Rule] = by_name(
     {
         "ArgMax ArgMin Concat Gather Split": _along(0),
         "LayerNormalization LogSoftmax Softmax TopK": _along(-1),
+        "Attention": _heads("q_num_heads", "kv_num_heads", "is_causal"),
         "AveragePool LpPool MaxPool": _pool,
         "com.microsoft.nchwc.AveragePool com.microsoft.nchwc.MaxPool": _pool,
         "Conv ConvTranspose com.microsoft.FusedConv com.microsoft.nchwc.Conv": _convolution,
@@ -88,5 +106,8 @@ _RULES: dict[str, Rule] = by_name(
         "Gemm com.microsoft.FusedGemm": _gemm,
         "MatMul": _matmul,
         "Transpose": _transpose,
+        "com.microsoft.Attention com.microsoft.DecoderMaskedMultiHeadAttention"
+        " com.microsoft.MultiHeadAttention": _heads("num_heads", "num_heads", "unidirectional"),
+        "com.microsoft.GroupQueryAttention": _heads("num_heads", "kv_num_heads", ALWAYS),
     }
 )
