@@ -6,6 +6,7 @@ import sys
 import pytest
 from tuning.through_tvm.onnx_networks import saved, two_layers
 
+from go_rl.cli.commands.tune.programs import minutes_sentence
 from go_rl.costs.timing.core_speed import FolderPace, pace_path, write_pace
 
 MODULE = """
@@ -53,6 +54,17 @@ def test_a_small_network_is_tuned_for_real_and_resumes(command, tmp_path, drawn)
     other = command(*asked, "--seed", "1")
     assert "is of another run (it differs in seed)" in other.err
     assert (again["speedup"], again["kernels"]) == (document["speedup"], document["kernels"])
+
+
+@pytest.mark.parametrize(
+    ("resumed", "said"),
+    [
+        (0, "0.60 minutes in all, 0.51 of them tuning"),
+        (9, "0.60 minutes this run; 0.51 of tuning in all runs of the folder"),
+    ],
+)
+def test_minutes_of_earlier_runs_are_not_those_of_this_run(resumed, said):
+    assert minutes_sentence(0.6, 0.51, resumed) == said
 
 
 def test_without_tvm_the_command_that_installs_it_is_told(refused, tmp_path, monkeypatch):

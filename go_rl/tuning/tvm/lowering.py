@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from go_rl.core.printable import first_line
+from go_rl.costs.programs.nests.tvm_arithmetic import kind_of
 from go_rl.costs.programs.nests.tvm_lowering import import_meta_schedule
 from go_rl.costs.timing.tvm_calls import import_tvm
 from go_rl.tuning.config import TuningError
@@ -17,6 +18,7 @@ from go_rl.tuning.tvm.constants import fold_constants
 from go_rl.tuning.tvm.models.model import ModelInput, TunableNetwork
 from go_rl.tuning.tvm.operators import (
     NetworkFunction,
+    has_fixed_shapes,
     in_order,
     is_tuned,
     network_functions,
@@ -57,9 +59,10 @@ def lower(network: TunableNetwork, code: CodeTarget) -> LoweredNetwork:
 
     Raises:
         MissingDependencyError: TVM is not installed.
-        TuningError: TVM cannot import or compile the network.
+        TuningError: TVM cannot import or compile the network, or a shape in it is not fixed.
     """
     module = lowered_network(imported(network), code)
+    _check_fixed(network, module)
     found = [_with_space(each, code) for each in network_functions(module)]
     spaces = {each.names: space for each, space in found if space is not None}
     functions = in_order(each for each, _ in found)
@@ -67,6 +70,20 @@ def lower(network: TunableNetwork, code: CodeTarget) -> LoweredNetwork:
         network.name, network.inputs, code, module, functions, weight_bytes(module),
         {i: spaces[each.names] for i, each in enumerate(functions) if each.names in spaces},
     )  # fmt: skip
+
+
+def _check_fixed(network: TunableNetwork, module: Any) -> None:
+    """Raise a `TuningError` that says where the network's shapes begin not to be fixed, if a
+    function of TIR has an operand of no fixed shape."""
+    for variable, function in module.functions.items():
+        if kind_of(function) == "PrimFunc" and not has_fixed_shapes(function):
+            where = network.unfixed_shape() or (
+                f"an operand of {str(variable.name_hint)!r} has a shape that is not known"
+            )
+            raise TuningError(
+                f"{network.name}: {where}; programs are compiled for fixed sizes above 0: change "
+                "that shape, or cut the model before it"
+            )
 
 
 def _with_space(

@@ -94,6 +94,14 @@ def is_tuned(function: NetworkFunction) -> bool:
     return not function.untuned
 
 
+def has_fixed_shapes(function: Any) -> bool:
+    """Return whether all operands of a function of TIR are arrays whose sizes are numbers."""
+    if any(kind_of(operand.ty) != "BufferType" for operand in function.params):
+        return False  # a size itself
+    sizes = (size for operand in function.params for size in operand.shape)
+    return all(kind_of(size) == "IntImm" for size in sizes)
+
+
 def in_order(functions: Iterable[NetworkFunction]) -> tuple[NetworkFunction, ...]:
     """Return the tuned functions by FLOP, and behind them the others."""
     return tuple(sorted(functions, key=lambda f: (not is_tuned(f), -f.flops * f.calls, f.names)))

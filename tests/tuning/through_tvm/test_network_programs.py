@@ -13,6 +13,7 @@ from go_rl.costs.programs.learn.predictor import ProgramPredictor
 from go_rl.costs.programs.machine_code.machine_numbers import MACHINE_NAMES
 from go_rl.costs.programs.network_latency import DEFAULT, TUNED, network_latency, replayed
 from go_rl.costs.timing.tvm_calls import import_tvm
+from go_rl.tuning.config import TuningError
 from go_rl.tuning.loop.nouns import Trial
 from go_rl.tuning.tuners.program_guide import ProgramGuide
 from go_rl.tuning.tvm.channels_last import channels_last
@@ -42,6 +43,43 @@ def test_two_layers_are_called_one_after_the_other(tmp_path):
     assert all(program.nest is not None and program.exact for program in found.programs)
     assert found.target.title == f"{own_target()} x86-64-v2"
     assert replayed(found, np.array([2.0, 3.0]), 0.5) == pytest.approx(6.0)
+
+
+@pytest.mark.parametrize(
+    ("rows", "operators", "said"),
+    [
+        (8, "Relu NonZero Transpose", r"the result of 'NonZero' \(node 'node1'\) depends on data"),
+        (8, "Unique Relu", r"the result of 'Unique' \(node 'node0'\) depends on data"),
+        (0, "Relu Neg", "the shape of the input 't0' is 0x4, which holds no number"),
+    ],
+)
+def test_shapes_that_are_not_fixed_are_named(tmp_path, rows, operators, said):
+    names = operators.split()
+    nodes = [
+        helper.make_node(name, [f"t{i}"], [f"t{i + 1}"], name=f"node{i}")
+        for i, name in enumerate(names)
+    ]
+    kind = TensorProto.INT64 if "NonZero" in names else TensorProto.FLOAT
+    ends = [helper.make_tensor_value_info("t0", TensorProto.FLOAT, [rows, 4]),
+            helper.make_tensor_value_info(f"t{len(names)}", kind, None)]  # fmt: skip
+    graph = helper.make_graph(nodes, "net", ends[:1], ends[1:])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9)
+    with pytest.raises(TuningError, match=f"net: .*{said}; programs are compiled for fixed sizes"):
+        _lowered(tmp_path, model)
+
+
+def test_a_constant_that_holds_nothing_is_compiled(tmp_path):
+    net = _lowered(tmp_path, joined_to_nothing())
+    assert [each.title for each in net.functions] == ["concatenate 8x4 0x4 8x4"]
+
+
+def joined_to_nothing() -> onnx.ModelProto:
+    """8x4 numbers and the rows of an empty constant."""
+    node = helper.make_node("Concat", ["x", "none"], ["y"], axis=0)
+    ends = [helper.make_tensor_value_info(name, TensorProto.FLOAT, [8, 4]) for name in "xy"]
+    none = numpy_helper.from_array(np.zeros((0, 4), np.float32), "none")
+    graph = helper.make_graph([node], "net", ends[:1], ends[1:], [none])
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9)
 
 
 def test_compiled_functions_tell_their_machine_code(tmp_path):

@@ -83,7 +83,7 @@ def run(config: TunePrograms) -> int:
         return stop.code or OK
     sentences = [
         f"largest relative error of the module's results: {tuned.max_relative_error:.2g}",
-        f"{tuned.run_minutes:.2f} minutes in all, {tuned.minutes:.2f} of them tuning; "
+        f"{minutes_sentence(tuned.run_minutes, tuned.minutes, tuned.resumed_trials)}; "
         f"{tuned.trials:,} trials, {tuned.failed_trials:,} of them without a time, "
         f"{tuned.resumed_trials:,} known from before",
     ]
@@ -91,6 +91,14 @@ def run(config: TunePrograms) -> int:
     notes, model = [*_untuned(tuned), *tuned.notes], config.words
     say_ending(Ending(tables, notes, sentences, "programs", model, config.tune, folder))
     return stop.code or OK
+
+
+def minutes_sentence(run: float, tuning: float, resumed: int) -> str:
+    """Return how long a run took, and how much of it was tuning; those of a run with trials that
+    are known from before, ``resumed``, count earlier runs."""
+    if resumed:
+        return f"{run:.2f} minutes this run; {tuning:.2f} of tuning in all runs of the folder"
+    return f"{run:.2f} minutes in all, {tuning:.2f} of them tuning"
 
 
 def _short(model: str) -> str:

@@ -40,6 +40,10 @@ class HloNetwork:
     def relax(self) -> Any:
         return relax_of(self.program, self.weights)
 
+    def unfixed_shape(self) -> str:
+        """Return "": all shapes of StableHLO that is read are numbers."""
+        return ""
+
     def rivals(self, folder: Path) -> tuple[list[Rival], list[str]]:
         """Write the program for XLA, the only rival."""
         path, weights = folder / "rival.mlir", folder / "rival.npz"

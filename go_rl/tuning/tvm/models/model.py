@@ -65,6 +65,11 @@ class TunableNetwork(Protocol):
         """
         ...
 
+    def unfixed_shape(self) -> str:
+        """Return where a shape is first not fixed, for a message: an input or the result of a node;
+        "": nowhere that is known."""
+        ...
+
     def rivals(self, folder: Path) -> tuple[list[Rival], list[str]]:
         """Write other implementations into a folder; returns those that can be timed here, and a
         sentence for each that cannot."""

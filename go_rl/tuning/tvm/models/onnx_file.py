@@ -24,7 +24,12 @@ from go_rl.graphs.readers.onnx.dimensions import bind_dims, dims_of_inputs
 from go_rl.graphs.readers.onnx.load import bound_external, external_tensors
 from go_rl.tuning.config import TuningError
 from go_rl.tuning.tvm.models.model import ModelInput, Rival
-from go_rl.tuning.tvm.models.onnx_simplified import is_function, simplified, unsupported
+from go_rl.tuning.tvm.models.onnx_simplified import (
+    is_function,
+    simplified,
+    unfixed_node,
+    unsupported,
+)
 
 MICROSOFT_ATTENTION = "Attention"
 """Operator that TVM translates as ONNX Runtime's, not as ONNX's."""
@@ -61,6 +66,18 @@ class OnnxNetwork:
                     if name not in supported or not is_function(name, model):
                         raise TuningError(_sentence(node, error)) from error
                     supported -= {name}
+
+    def unfixed_shape(self) -> str:
+        """Return the input that holds no numbers, whose size TVM leaves open, or the first node a
+        result of which has a shape that depends on data."""
+        for given in self.inputs:
+            if 0 in given.shape:
+                shape = "x".join(map(str, given.shape))
+                return f"the shape of the input {given.name!r} is {shape}, which holds no number"
+        node = unfixed_node(simplified(self.model, supported_operators()))
+        if node is None:
+            return ""
+        return f"the shape of the result of {_told(node)} depends on data"
 
     def rivals(self, folder: Path) -> tuple[list[Rival], list[str]]:
         """Write the model for ONNX Runtime, where it is installed."""
@@ -207,8 +224,13 @@ def _node_at(error: BaseException) -> onnx.NodeProto | None:
     return found
 
 
+def _told(node: onnx.NodeProto) -> str:
+    """The operator and the name of a node."""
+    return f"{node.op_type!r} (node {node.name or ', '.join(node.output)!r})"
+
+
 def _sentence(node: onnx.NodeProto | None, error: BaseException) -> str:
     what = "the network"
     if node is not None:
-        what = f"the operator {node.op_type!r} (node {node.name or ', '.join(node.output)!r})"
+        what = f"the operator {_told(node)}"
     return f"TVM cannot import {what}: {first_line(error)}"

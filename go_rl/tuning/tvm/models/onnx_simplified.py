@@ -71,6 +71,15 @@ def unsupported(model: onnx.ModelProto, supported: Collection[str]) -> dict[str,
     return found
 
 
+def unfixed_node(model: onnx.ModelProto) -> onnx.NodeProto | None:
+    """Return the first node of a simplified model a result of which has a shape that ONNX cannot
+    infer as numbers; None: there is none."""
+    fixed = _static_shapes(model.graph)
+    return next(
+        (node for node in model.graph.node if any(o and o not in fixed for o in node.output)), None
+    )
+
+
 def is_function(name: str, model: onnx.ModelProto) -> bool:
     """Return whether an operator is defined by others, in the opset of a model."""
     version = _opsets(model).get("", 1)
