@@ -7,9 +7,11 @@ program under a schedule, a predictor prices it once, and a replayer executes th
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from go_rl.api.calibrate_programs import STARTS_WITH
 from go_rl.api.predict import THIS
 from go_rl.core import ProblemError, TrainingError
 
@@ -46,7 +48,8 @@ def predict_programs(
     Returns:
         Functions in the order of their first call, each call by itself; those without a price are
         named with the reason. The bounds of the whole are those of all functions at once, as if all
-        predictions were off alike.
+        predictions were off alike. On a processor that trees did not learn a note says so, and
+        every function counts as unlike (`MeanOfProcessors`).
 
     Raises:
         CheckpointError: there are no such weights, or the file is of something else.
@@ -56,6 +59,7 @@ def predict_programs(
         TuningError: the network cannot be compiled, or the folder is none of tuning.
     """
     from go_rl.costs.programs.learn.code_trees import MachineTrees
+    from go_rl.costs.programs.learn.unlearned_processor import MeanOfProcessors, for_device
     from go_rl.costs.programs.network_latency import check_priced, network_latency
     from go_rl.costs.timing.tvm_calls import import_tvm
     from go_rl.graphs.readers.model_options import ModelOptions
@@ -76,9 +80,13 @@ def predict_programs(
     read = read_model(given, asked)
     reads_code = isinstance(predictor, MachineTrees)
     network = network_programs(lower(read, code), found, compiled=reads_code)
-    prices = network_latency(network, predictor)
+    pricing = for_device(predictor, network.target.device)
+    prices = network_latency(network, pricing)
     check_priced(network, prices)
-    return _prediction(network, prices, candidates)
+    found = _prediction(network, prices, candidates)
+    if not isinstance(pricing, MeanOfProcessors):
+        return found
+    return replace(found, notes=(*found.notes, _unlearned(network.target.device, pricing.trees)))
 
 
 def _checked(model: str | Path | OpGraph, options: Mapping[str, Any]) -> str | Path:
@@ -99,6 +107,7 @@ def _checked(model: str | Path | OpGraph, options: Mapping[str, Any]) -> str | P
 def _predictor(weights: str | Path | None) -> ProgramPredictor | ProgramTrees:
     from go_rl.costs.programs.learn.program_weights import (
         predictor_of_seconds,
+        shipped_devices,
         this_machine_weights,
     )
 
@@ -107,9 +116,20 @@ def _predictor(weights: str | Path | None) -> ProgramPredictor | ProgramTrees:
         raise TrainingError(
             f"{path}: nothing is known of this machine's programs; run go-rl "
             "calibrate --device this --programs, or give --weights: a file of go-rl train "
-            "programs, or programs-5, learned on Zen 3, 4 and 5"
+            f"programs, or {STARTS_WITH}, learned on {', '.join(shipped_devices(STARTS_WITH))}"
         )
     return predictor_of_seconds(weights or path)
+
+
+def _unlearned(device: str, trees: ProgramTrees) -> str:
+    """Sentence about prices on a processor that was not learned."""
+    known, learned = trees.devices, trees.devices[0]
+    if len(known) > 1:
+        learned = f"the geometric mean of the {len(known)} learned, with an interval around all"
+    return (
+        f"{device} was not learned; priced as {learned}; run go-rl calibrate --device this "
+        "--programs"
+    )
 
 
 def _prediction(

@@ -129,6 +129,7 @@ REFUSED = [
     ("calibrate --device this --tasks 5", "--tasks is an option of programs; give --programs"),
     ("calibrate --device this --programs --kernels 5", "--kernels is an option of kernels"),
     (PROGRAMS, "nothing is known of this machine's programs; run go-rl calibrate"),
+    (PROGRAMS, "or programs-5, learned on authenticamd-family-25-model-1, "),
     (f"{PROGRAMS} --weights transfer-1", "rank programs of one operator"),
     (f"{PROGRAMS} --weights programs-9", "no weights of tensor programs"),
     (f"{PROGRAMS} --trip-count 3", "'trip_count' cannot be set"),

@@ -14,7 +14,10 @@ from go_rl.core import TrainingError
 from go_rl.costs.programs.learn.code_trees import CodeTrees, MachineTrees
 from go_rl.costs.programs.learn.examples import ProgramExamples
 from go_rl.costs.programs.learn.predictor import ProgramPredictor
+from go_rl.costs.programs.learn.program_weights import shipped_devices
 from go_rl.costs.programs.learn.reading import join_examples
+from go_rl.costs.programs.learn.unlearned_processor import for_device
+from go_rl.costs.programs.learn.weights_file import SHIPPED
 from go_rl.costs.programs.machine_code.machine_numbers import MACHINE_NAMES
 from go_rl.costs.trees.boosted import BoostedConfig
 from tests.costs.programs.made_up import learned_programs, made_up_programs, with_nests_and_traces
@@ -134,6 +137,40 @@ class TestMachineTrees(TreeContract):
         both.save(tmp_path / "both.npz")
         again = MachineTrees.load(tmp_path / "both.npz").predict(known.inputs)
         assert np.median(again / known.seconds) == pytest.approx(both.factor, abs=0.2)
+
+    def test_a_processor_not_learned_is_priced_as_the_mean_of_those_learned(self, tmp_path):
+        one, other = launched("one", 1, 5e-6), launched("other", 3, 1e-6)
+        trees = MachineTrees.fit(join_examples([one, other]), self.config)
+        trees.save(tmp_path / "trees.npz")
+        trees = MachineTrees.load(tmp_path / "trees.npz")
+        assert set(trees.devices) == {"one", "other"}
+        assert for_device(trees, "other") is for_device(trees, "one") is trees
+        strange = replace(one.inputs, targets=launched("new", 1, 0).inputs.targets)
+        found = for_device(trees, "new").interval(strange)
+        first, second = trees.interval(one.inputs), trees.interval(other.inputs)
+        np.testing.assert_allclose(found.seconds, np.sqrt(first.seconds * second.seconds))
+        np.testing.assert_array_equal(found.low, np.minimum(first.low, second.low))
+        np.testing.assert_array_equal(found.high, np.maximum(first.high, second.high))
+        assert found.unlike.all()
+        assert (found.low < found.seconds).all()
+        assert (found.seconds < found.high).all()
+
+    def test_trees_of_one_processor_name_it(self):
+        known = with_machine_code()
+        trees = self.fitted()
+        assert trees.devices == ("cpu",)
+        targets = tuple(replace(each, device="other") for each in known.inputs.targets)
+        other = replace(known, inputs=replace(known.inputs, targets=targets))
+        assert trees.fine_tuned(other).devices == ("other",)
+        assert trees.for_processor(known, other).devices == ("other",)
+        anonymous = replace(trees, devices=())
+        assert for_device(anonymous, "other") is anonymous
+
+    def test_weights_that_ship_name_their_processors(self):
+        trees = MachineTrees.load(SHIPPED / "programs-5.npz")
+        assert trees.devices == shipped_devices("programs-5")
+        assert trees.devices[-1] == "genuineintel-family-6-model-167"
+        assert len(trees.devices) == 1 + len(trees.slower) == 4
 
     def test_entering_parallel_loops_is_told_apart(self, tmp_path):
         known = launched("one", 1, 5e-6)

@@ -8,6 +8,7 @@ from onnx_networks import convolutions, saved, two_layers
 
 pytest.importorskip("tvm", reason="TVM is an optional extra: pip install 'go_rl[tvm]'")
 
+from go_rl.api.this_programs import predict_programs
 from go_rl.core.hardware.processor import own_target
 from go_rl.costs.programs.learn.predictor import ProgramPredictor
 from go_rl.costs.programs.machine_code.machine_numbers import MACHINE_NAMES
@@ -103,6 +104,25 @@ def test_candidates_take_the_place_of_default_schedules_and_are_priced(tmp_path)
     assert prices.reasons == ("", "")
     assert prices.total[1] < prices.total[0] < prices.total[2]
     assert prices.total[0] > prices.seconds.sum() > 0
+
+
+def test_a_processor_that_was_not_learned_is_told(tmp_path, monkeypatch):
+    pytest.importorskip("lightgbm", reason="an extra of go_rl")
+    path = saved(two_layers(), tmp_path / "net.onnx")
+    told = {}
+    for device in ("genuineintel-family-6-model-167", "genuineintel-family-6-model-1"):
+        monkeypatch.setattr(
+            "go_rl.tuning.tvm.network_programs.own_target", lambda device=device: device
+        )
+        told[device] = predict_programs(path, "programs-5", dims={"batch": 64})
+    known, strange = told.values()
+    assert not any("was not learned" in note for note in known.notes)
+    assert strange.notes[-1] == (
+        "genuineintel-family-6-model-1 was not learned; priced as the geometric mean of the 4 "
+        "learned, with an interval around all; run go-rl calibrate --device this --programs"
+    )
+    assert all(each.unlike for each in strange.operators)
+    assert strange.low_ms < known.low_ms < known.high_ms < strange.high_ms
 
 
 def test_a_schedule_of_another_operator_is_no_price_but_a_reason(tmp_path):

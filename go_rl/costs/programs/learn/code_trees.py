@@ -99,6 +99,9 @@ class ProgramTrees(Predictor[ProgramExamples, ProgramInputs]):
     launch: Mapping[str, float] = field(default_factory=dict)
     """Seconds that entering a parallel loop takes, by the name of the processor; `ANY` is for those
     that are not named."""
+    devices: tuple[str, ...] = ()
+    """Processors whose seconds are known, by name; (): they are not told. Programs on another are
+    predicted as on the last one learned (`MeanOfProcessors` is an alternative)."""
 
     what = "trees of programs"
     unit = "seconds"
@@ -136,11 +139,12 @@ class ProgramTrees(Predictor[ProgramExamples, ProgramInputs]):
             factor: whether predictions are made smaller for the least percentage error.
         """
         config, examples = config or cls.config, _described(examples)
+        devices = _devices(examples.inputs)
         launch = cls._launch_seconds(examples)
         examples, slower = cls.as_last_device(examples, launch, config)
         launched = _launched(examples.inputs, launch, slower)
         found = cls._fitted(examples, launched, config, factor)
-        return replace(found, slower=slower, launch=launch)
+        return replace(found, slower=slower, launch=launch, devices=devices)
 
     @classmethod
     def _fitted(
@@ -181,7 +185,10 @@ class ProgramTrees(Predictor[ProgramExamples, ProgramInputs]):
         known = self._learnable(self.features(examples.inputs), examples.seconds, launched)
         known = replace(known, seconds=self.factor * known.seconds)
         more = self._trees.continued(known, config or MORE)
-        tuned = replace(self, trees=more, data=(), slower={}, launch={ANY: launch})
+        tuned = replace(
+            self, trees=more, data=(), slower={}, launch={ANY: launch},
+            devices=_devices(examples.inputs),
+        )  # fmt: skip
         if self.least is not None and self.most is not None:
             least, most = _range(known.features)
             least, most = np.fmin(least, self.least), np.fmax(most, self.most)
@@ -216,7 +223,7 @@ class ProgramTrees(Predictor[ProgramExamples, ProgramInputs]):
             both.inputs, theirs | dict.fromkeys(own, launch), scales | dict.fromkeys(own, 1.0)
         )
         found = self._fitted(both, launched, self.config)
-        found = replace(found, launch={ANY: launch})
+        found = replace(found, launch={ANY: launch}, devices=_devices(examples.inputs))
         return found if judged is None else found._judged(judged)
 
     def _compared(self, examples: ProgramExamples) -> tuple[float, float]:
@@ -298,6 +305,7 @@ class ProgramTrees(Predictor[ProgramExamples, ProgramInputs]):
         about = {
             "factor": self.factor, "errors": list(self.errors), "data": list(self.data),
             "slower": dict(self.slower), "launch": dict(self.launch),
+            "devices": list(self.devices),
         }  # fmt: skip
         self._kind().write(path, tree, about)
 
@@ -314,7 +322,8 @@ class ProgramTrees(Predictor[ProgramExamples, ProgramInputs]):
                 for which in ("slower", "launch")
             )
             factor = float(saved.manifest["factor"])
-            return cls(trees, factor, (low, high), least, most, data, slower, launch)
+            devices = devices_told(saved.manifest)
+            return cls(trees, factor, (low, high), least, most, data, slower, launch, devices)
 
     @property
     def _trees(self) -> BoostedTrees:
@@ -401,6 +410,18 @@ TREE_KINDS: Mapping[str, type[ProgramTrees]] = {
     "code-trees": CodeTrees, "machine-trees": MachineTrees,
 }  # fmt: skip
 """Kinds of trees by the names of models in go-rl train programs."""
+
+
+def devices_told(manifest: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return the processors learned, by the manifest of saved trees; where it does not list them,
+    those whose parallel loops were timed."""
+    return tuple(map(str, manifest.get("devices", [name for name in manifest["launch"] if name])))
+
+
+def _devices(inputs: ProgramInputs) -> tuple[str, ...]:
+    """Names of the processors that programs are of."""
+    numbers = np.unique(inputs.target).tolist()
+    return tuple(dict.fromkeys(inputs.targets[number].device for number in numbers))
 
 
 def _described(examples: ProgramExamples) -> ProgramExamples:

@@ -16,7 +16,12 @@ from go_rl.core.files.paths import user_cache
 from go_rl.core.files.shipped import shipped_or_given
 from go_rl.core.hardware.processor import own_target
 from go_rl.costs.learning.predictor import Predictor
-from go_rl.costs.programs.learn.code_trees import CodeTrees, MachineTrees, ProgramTrees
+from go_rl.costs.programs.learn.code_trees import (
+    CodeTrees,
+    MachineTrees,
+    ProgramTrees,
+    devices_told,
+)
 from go_rl.costs.programs.learn.examples import ProgramExamples, ProgramInputs
 from go_rl.costs.programs.learn.predictor import ProgramPredictor
 from go_rl.costs.programs.learn.transfer.tuner import TransferTuner
@@ -60,6 +65,16 @@ def this_machine_weights() -> Path:
     """Return where ``go-rl calibrate --programs`` writes, and where ``predict --by programs`` and
     ``tune programs --guide`` read by default: in the user's cache folder, by processor."""
     return user_cache() / f"programs-{own_target()}.npz"
+
+
+def shipped_devices(name: str) -> tuple[str, ...]:
+    """Return the processors that trees learned which ship under a name; no library is needed.
+
+    Raises:
+        CheckpointError: no weights of this name ship.
+    """
+    path = shipped_or_given(name, SHIPPED, ENDING, WHAT, CheckpointError)
+    return devices_told(read_parameters(path)[0])
 
 
 def load_program_weights(source: str | Path) -> LoadedPrograms:
