@@ -107,7 +107,10 @@ def fit_pooled(
     )  # fmt: skip
     params, last = _run(data, _loss_of(own), updates)
     if not np.isfinite(float(last)):
-        raise TrainingError("operators: the loss became NaN; are all seconds positive?")
+        raise TrainingError(
+            f"operators: the loss of {group} became {float(last)}: sizes or seconds of some rows "
+            "are too large or too small to learn from"
+        )
     found = {name: np.asarray(value) for name, value in params.items()}
     return _with_residuals(found, examples, data) if "residuals" in found else found
 

@@ -2,29 +2,37 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import cache
+from math import inf
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
 from go_rl.core import ElementType, TrainingError
+from go_rl.core.errors import nearest
 from go_rl.core.hardware.rates import rates_of
-from go_rl.costs.devices import DataSheet, find_device
+from go_rl.costs.devices import DataSheet, DeviceError, find_device
 from go_rl.costs.operators.examples import OperatorExamples, OperatorInputs
 from go_rl.costs.operators.fitting import UNKNOWN_TILE
 from go_rl.costs.operators.product_model import TILES
-from go_rl.costs.operators.tables import OPERATORS, OperatorRows
-from go_rl.costs.operators.tables.operator_rows import LETTERS, SIZES, sizes_of
+from go_rl.costs.operators.tables import OPERATORS, OperatorError, OperatorRows
+from go_rl.costs.operators.tables.operator_rows import SIZES, sizes_of
+from go_rl.costs.operators.tables.operator_table import (
+    MEASURED,
+    check_columns,
+    sizes_of_record,
+    table_records,
+)
 from go_rl.costs.operators.type_rates import TypeRates, type_rates
 from go_rl.runtime.array_file import DAMAGED, open_packed
 
 TILE = re.compile(r"(\d+)x(\d+)")
 LATENCY, IN_GRAPH, DEVICE, KERNEL = "latency_ms", "graph_ms", "device", "kernel"
+ENDINGS = (".csv.gz", ".csv")
 MILLI = 1e-3
 
 
@@ -41,9 +49,10 @@ def read_measured(*folders: str | Path) -> OperatorExamples:
         folders: at least one.
 
     Raises:
-        TrainingError: no folder is given, one has no table, or a table lacks a column or has a row
-            that is malformed.
-        DeviceError: a device is not in the table of devices.
+        TrainingError: no folder is given, one has no table, one of a name that is no operator, or
+            two of one operator; a table lacks a column, has an unknown one or no rows; or a cell is
+            wrong (file, line and column are named).
+        DeviceError: a device is not in the table of devices (file and line are named).
     """
     if not folders:
         raise TrainingError("no folder of measured operators is given; name one or several")
@@ -55,16 +64,30 @@ def _tables(folder: Path) -> list[tuple[str, Path, ElementType]]:
     """Operators, files and element types of a folder's tables."""
     if not folder.is_dir():
         raise TrainingError(f"{folder}: no such folder of measured operators")
-    tables = [
-        (op, path, element)
-        for element, where in _folders(folder)
-        for op in OPERATORS
-        for path in (where / f"{op}.csv.gz", where / f"{op}.csv")
-        if path.is_file()
-    ]
+    tables = [(op, path, element) for element, where in _folders(folder)
+              for op, path in _by_operator(where)]  # fmt: skip
     if not tables:
         raise TrainingError(f"{folder}: has no measured operators (such as linear.csv.gz)")
     return tables
+
+
+def _by_operator(folder: Path) -> Iterator[tuple[str, Path]]:
+    """Operators and tables of one folder, in the order of `OPERATORS`."""
+    found: dict[str, Path] = {}
+    for path in sorted(folder.iterdir()):
+        ending = next((each for each in ENDINGS if path.name.endswith(each)), None)
+        if ending is None or not path.is_file():
+            continue
+        op = path.name.removesuffix(ending)
+        if op not in OPERATORS:
+            raise TrainingError(
+                f"{path}: {op!r} is no operator{nearest(op, OPERATORS)} Rename the table, or move "
+                f"it away. Operators: {', '.join(OPERATORS)}"
+            )
+        if op in found:
+            raise TrainingError(f"{folder}: has {found[op].name} and {path.name}; keep one of them")
+        found[op] = path
+    return ((op, found[op]) for op in OPERATORS if op in found)
 
 
 def _folders(folder: Path) -> list[tuple[ElementType, Path]]:
@@ -87,36 +110,71 @@ class Table(NamedTuple):
 
 
 def _table(op: str, path: Path, element: ElementType) -> Table:
+    def check_head(head: Sequence[str], path: Path) -> None:
+        own = (*sizes_of(op), LATENCY, DEVICE)
+        check_columns(head, path, tuple(dict.fromkeys((*own, IN_GRAPH, *SIZES, "op", *MEASURED))))
+        for name in own:
+            if name not in head:
+                raise OperatorError(f"{path}: has no column {name!r}")
+
     try:
-        packed = path.suffix == ".gz"
-        with io.TextIOWrapper(open_packed(path) if packed else path.open("rb"), "utf-8") as file:
-            head, *lines = list(csv.reader(file)) or [[]]
-            head = [LETTERS.get(name, name) for name in head]
-    except (*DAMAGED, csv.Error) as error:
+        with open_packed(path) if path.suffix == ".gz" else path.open("rb") as file:
+            text = file.read().decode("utf-8-sig")
+        lines = [(f"{path}: line {line}", record)
+                 for line, record in table_records(text, path, check_head)]  # fmt: skip
+        sizes = [sizes_of_record(op, record, where) for where, record in lines]
+    except OperatorError as error:
+        raise TrainingError(str(error)) from error
+    except DAMAGED as error:
         raise TrainingError(f"{path}: cannot be read ({error})") from error
-    for name in (*sizes_of(op), LATENCY, DEVICE):
-        if name not in head:
-            raise TrainingError(f"{path}: has no column {name!r}")
-    if not lines or any(len(line) != len(head) for line in lines):
-        raise TrainingError(f"{path}: is empty, or a row has other columns than its head")
-    column = dict(zip(head, zip(*lines, strict=True), strict=True))
-    times = [name for name in (LATENCY, IN_GRAPH) if name in column]
+    if not lines:
+        raise TrainingError(f"{path}: has no rows, only a head")
+    _check_rows(op, lines)
+    in_graph = IN_GRAPH if IN_GRAPH in lines[0][1] else None
+    return Table(
+        op, element,
+        {name: np.array([size[name] for size in sizes], np.int64) for name in sizes_of(op)},
+        [record[DEVICE] for _, record in lines],
+        MILLI * np.array([_milliseconds(*line, LATENCY) for line in lines]),
+        MILLI * np.array([_milliseconds(*line, in_graph) for line in lines]),
+        np.array([_tile(record.get(KERNEL, "")) for _, record in lines], np.int64),
+    )  # fmt: skip
+
+
+def _check_rows(op: str, lines: Sequence[tuple[str, Mapping[str, str]]]) -> None:
+    """Raise an error that names the line of an operator that is not the file's, or of a device that
+    is unknown."""
+    known: set[str] = set()
+    for where, record in lines:
+        if record.get("op", op) != op:
+            raise TrainingError(f"{where}: op must be {op!r}, as the file is named, not "
+                                f"{record['op'][:40]!r}")  # fmt: skip
+        if (name := record[DEVICE]) in known:
+            continue
+        try:
+            find_device(name)
+        except DeviceError as error:
+            raise DeviceError(f"{where}: {DEVICE}: {error}") from error
+        known.add(name)
+
+
+def _milliseconds(where: str, record: Mapping[str, str], column: str | None) -> float:
+    """A time in milliseconds; NaN without a column."""
+    if column is None:
+        return float("nan")
+    text = record[column]
     try:
-        numbers = {name: np.array(column[name], np.float64) for name in (*sizes_of(op), *times)}
-    except ValueError as error:
-        raise TrainingError(f"{path}: {error}") from error
-    for name in times:
-        if not (np.isfinite(numbers[name]).all() and (numbers[name] > 0).all()):
-            raise TrainingError(f"{path}: {name} must be positive")
-    seconds = numbers.pop(LATENCY) * MILLI
-    in_graph = numbers.pop(IN_GRAPH, np.full(len(lines), np.nan)) * MILLI
-    sizes = {name: each.astype(np.int64) for name, each in numbers.items()}
-    kernels = column.get(KERNEL, ("",) * len(lines))
-    tiles = {kernel: _tile(kernel) for kernel in set(kernels)}
-    tile = np.array([tiles[kernel] for kernel in kernels], np.int64)
-    return Table(op, element, sizes, list(column[DEVICE]), seconds, in_graph, tile)
+        number = float(text)
+    except ValueError:
+        number = float("nan")
+    if not 0 < number < inf:
+        raise TrainingError(
+            f"{where}: {column} must be a positive number of milliseconds, not {text[:40]!r}"
+        )
+    return number
 
 
+@cache
 def _tile(kernel: str) -> int:
     found = TILE.search(kernel)
     tile = tuple(map(int, found.groups())) if found else None

@@ -42,6 +42,12 @@ def test_sizes_flops_and_bytes(tmp_path):
     )
 
 
+def test_cells_of_other_operators_may_be_zero(tmp_path):
+    rows = read_operators(table(tmp_path, "bmm,2,3,5,7,0,0,0.0,0,0,0,0", "add,4,0,,0,6,,0,,,,"))
+    assert rows.op.tolist() == ["bmm", "add"]
+    assert rows.sizes["width"].tolist() == [0, 6]
+
+
 def test_packed_tables_and_measured_columns_are_read(tmp_path):
     path = tmp_path / "operators.csv.gz"
     path.write_bytes(gzip.compress(b"latency_ms,device,op,B,H\n0.1,Tesla T4,relu,8.0,16\n"))
@@ -82,6 +88,14 @@ GROUPED = "op,batch,input_channel,output_channel,kernel_size,input_size,stride,p
         (ATTENTION, ("attention,8,32,5,16,16,64,1",), "heads 32 is no multiple of groups 5"),
         (ATTENTION, ("attention,8,32,4,16,16,64,2",), "causal must be 0 or 1, not 2"),
         (GROUPED, ("grouped,1,6,8,3,9,1,1,4",), "input_channel 6 is no multiple of groups 4"),
+        (GROUPED, ("grouped,1,8,6,3,9,1,1,4",), "output_channel 6 is no multiple of groups 4"),
+        (GROUPED, ("conv,1,8,8,3,9,1,1,4",), "line 2: conv: it has no groups, but the cell has '4';"
+         " leave it empty, or name the operator 'grouped'"),
+        (HEAD, ("bmm,2,3,5,7,77,,,,,,",), "bmm: it has no width, but the cell has '77'; leave it"),
+        (HEAD, ("add,2,,,many,77,,,,,,",), "add: it has no columns, but the cell has 'many'"),
+        *((HEAD, (f"{op},2,,,,,3,4,3,9,1,1",),
+           f"{op}: input_channel 3 and output_channel 4 must be equal")
+          for op in ("depthwise", "pool", "batchnorm")),
     ],
 )  # fmt: skip
 def test_wrong_tables_are_one_clear_error(head, lines, message, tmp_path):

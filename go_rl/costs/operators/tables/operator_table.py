@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import gzip
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from math import inf
 from pathlib import Path
 
@@ -17,6 +17,7 @@ from go_rl.costs.operators.tables.operator_rows import (
     LETTERS,
     OPERATORS,
     SIZES,
+    WINDOWS,
     OperatorError,
     OperatorRows,
     sizes_of,
@@ -43,13 +44,13 @@ def read_operators(path: str | Path) -> OperatorRows:
 
     Raises:
         OperatorError: the file cannot be read, a column is unknown or missing, an operator is
-            unknown (the nearest is named), a size is missing, negative, or no whole number, a type
-            is other than float32, or the table is empty.
+            unknown (the nearest is named), a size is missing, negative, no whole number, or one
+            that the operator does not have, a type is other than float32, or the table is empty.
     """
     path = Path(path)
     ops: list[str] = []
     sizes: list[list[int]] = []
-    for line, record in _records(path):
+    for line, record in table_records(_text(path), path, _check_head):
         op, found = _operator(record, f"{path}: line {line}")
         ops.append(op)
         sizes.append(found)
@@ -61,13 +62,24 @@ def read_operators(path: str | Path) -> OperatorRows:
     return OperatorRows(np.array(ops), dict(zip(SIZES, columns, strict=True)))
 
 
-def _records(path: Path) -> Iterator[tuple[int, Mapping[str, str]]]:
-    """Lines by number, each as columns by name."""
-    text = _text(path).splitlines()
+def table_records(
+    text: str, path: Path, check_head: Callable[[Sequence[str], Path], None]
+) -> Iterator[tuple[int, Mapping[str, str]]]:
+    """Yield the lines of a table by number, each as columns by name; empty ones are left out.
+
+    Args:
+        text: of the table; its columns may have NeuSight's `LETTERS`.
+        path: of the table, for messages.
+        check_head: raises an `OperatorError` for names of columns.
+
+    Raises:
+        OperatorError: the text is no table, a line has more or fewer cells than the head, or the
+            head is refused.
+    """
     try:
-        lines = csv.reader(text, strict=True)
+        lines = csv.reader(text.splitlines(), strict=True)
         head = [LETTERS.get(name.strip(), name.strip()) for name in next(lines, [])]
-        _check_head(head, path)
+        check_head(head, path)
         for cells in lines:
             if not any(cell.strip() for cell in cells):
                 continue
@@ -97,24 +109,30 @@ def _text(path: Path) -> str:
         raise OperatorError(f"{path}: cannot be read ({why})") from error
 
 
-def _check_head(head: list[str], path: Path) -> None:
+def _check_head(head: Sequence[str], path: Path) -> None:
     """Raise an `OperatorError` for columns that are unknown, missing or there twice."""
-    known = ("op", *SIZES, *MEASURED, TYPE)
+    check_columns(head, path, ("op", *SIZES, *MEASURED, TYPE))
+    if "op" not in head:
+        raise OperatorError(f"{path}: has no column 'op'")
+
+
+def check_columns(head: Sequence[str], path: Path, known: Sequence[str]) -> None:
+    """Raise an `OperatorError` for columns that are not known, without a name or there twice."""
     if not any(head):
-        raise OperatorError(f"{path}: is empty; its first line names the columns: op, batch, …")
+        raise OperatorError(f"{path}: is empty; its first line names the columns: "
+                            f"{', '.join(known[:2])}, …")  # fmt: skip
     for place, name in enumerate(head, 1):
         if not name:
             raise OperatorError(f"{path}: column {place} has no name; an index is no column "
                                 "(pandas: to_csv(path, index=False))")  # fmt: skip
         if name not in known:
+            columns = [each for each in known if each not in (*MEASURED, TYPE)]
             raise OperatorError(
                 f"{path}: unknown column {name!r}{nearest(name, known)} "
-                f"Columns: op, {', '.join(SIZES)}"
+                f"Columns: {', '.join(columns)}"
             )
         if head.count(name) > 1:
             raise OperatorError(f"{path}: column {name!r} is there twice")
-    if "op" not in head:
-        raise OperatorError(f"{path}: has no column 'op'")
 
 
 def _operator(record: Mapping[str, str], where: str) -> tuple[str, list[int]]:
@@ -128,19 +146,51 @@ def _operator(record: Mapping[str, str], where: str) -> tuple[str, list[int]]:
     if record.get(TYPE, "") not in FLOAT32:
         raise OperatorError(f"{where}: {op}: a table is priced in one element type, stated by "
                             f"--element-type, and not by row as {record[TYPE]!r}")  # fmt: skip
+    size = sizes_of_record(op, record, where)
+    return op, list(size.values())
+
+
+def sizes_of_record(op: str, record: Mapping[str, str], where: str) -> dict[str, int]:
+    """Return each of `SIZES` of an operator in a line of a table; 0: the operator has none such.
+
+    Args:
+        op: of `OPERATORS`.
+        record: cells by column.
+        where: file and line, for messages.
+
+    Raises:
+        OperatorError: a size is missing, no whole number, out of range, contradicts another, or is
+            one that the operator does not have and is filled with other than 0.
+    """
     needed = sizes_of(op)
-    values = []
+    size = dict.fromkeys(SIZES, 0)
     for name in SIZES:
-        text = record.get(name, "")
-        if name not in needed:
-            values.append(0)
-            continue
-        if name not in record:
-            raise OperatorError(f"{where}: {op} needs the column {name!r}, which is missing")
-        values.append(_size(text, name, f"{where}: {op}"))
-    size = dict(zip(SIZES, values, strict=True))
+        if name in needed:
+            if name not in record:
+                raise OperatorError(f"{where}: {op} needs the column {name!r}, which is missing")
+            size[name] = _size(record[name], name, f"{where}: {op}")
+        elif not _is_void(record.get(name, "")):
+            raise OperatorError(
+                f"{where}: {op}: it has no {name}, but the cell has {record[name][:40]!r}; leave "
+                f"it empty{_other(op, name)}"
+            )
     _check_reach(op, size, where)
-    return op, values
+    return size
+
+
+def _is_void(text: str) -> bool:
+    """Whether a cell is empty or 0."""
+    try:
+        return not text or float(text) == 0
+    except ValueError:
+        return False
+
+
+def _other(op: str, name: str) -> str:
+    """Which operator has a size that a convolution does not have."""
+    if (op, name) != ("conv", "groups"):
+        return ""
+    return ", or name the operator 'grouped', which has groups"
 
 
 def _size(text: str, name: str, where: str) -> int:
@@ -169,11 +219,21 @@ def _check_reach(op: str, size: Mapping[str, int], where: str) -> None:
                 f"{where}: {op}: kernel_size {size['kernel_size']} is larger than the padded "
                 f"input, {reach}"
             )
+        if op in WINDOWS and size["input_channel"] != size["output_channel"]:
+            raise OperatorError(
+                f"{where}: {op}: input_channel {size['input_channel']} and output_channel "
+                f"{size['output_channel']} must be equal: it makes a channel of each"
+            )
         result = size["batch"] * size["output_channel"] * reach**2
         if op == "grouped" and size["input_channel"] % size["groups"]:
             raise OperatorError(
                 f"{where}: grouped: input_channel {size['input_channel']} is no multiple of groups "
                 f"{size['groups']}"
+            )
+        if op == "grouped" and size["output_channel"] % size["groups"]:
+            raise OperatorError(
+                f"{where}: grouped: output_channel {size['output_channel']} is no multiple of "
+                f"groups {size['groups']}"
             )
     elif op in ("bmm", "linear"):
         result = size["batch"] * size["rows"] * size["columns"]
