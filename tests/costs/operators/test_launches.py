@@ -488,3 +488,16 @@ def test_what_is_no_product_of_two_matrices_is_unlike(tmp_path):
     assert (attention.op, attention.unlike) == ("linear", True)
     product = _launches(lambda x, y: x @ y, (4, 6, 8), (4, 8, 5))
     assert _all_sizes(product) == [("bmm", (4, 6, 8, 5), False)]
+
+
+def test_sizes_that_depend_on_data_are_unlike_and_no_kernel_crosses_them(tmp_path):
+    """What reads such a tensor is unlike, too; a sum over it and what follows have one size."""
+    text = """(float[8,64] x) => (float[K] y, float[1] z) {
+        a = Abs(x) i = NonZero(a) t = Transpose(i) y = GatherND(a, t)
+        s = ReduceSum <keepdims = 1> (y) z = Exp(s) }"""
+    launches = _onnx_launches(tmp_path, text)
+    assert [(each.what, each.unlike) for each in launches.each] == [
+        ("abs", False), ("NonZero", True), ("GatherND", True), ("reduce_sum", True), ("exp", False)
+    ]  # fmt: skip
+    fused = fused_launches(launches).each
+    assert [each.what for each in fused] == ["abs", "NonZero", "GatherND + reduce_sum + exp"]

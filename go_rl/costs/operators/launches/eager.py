@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from go_rl.core import OpGraph, OpKind
 from go_rl.core.graph.op_kind import PRODUCT_KINDS
@@ -42,7 +43,15 @@ def eager_launches(graph: OpGraph, *, fuses_attention: bool = False) -> Launches
     bundles = [*forward, *_products(view, backward=True), *backward, *_updates(view)]
     if not bundles:
         raise OperatorError(f"{graph.name}: launches no kernel: it only moves or names data")
+    if any(view.is_bounded):
+        bundles = [tuple(_as_bounded(view, launch) for launch in bundle) for bundle in bundles]
     return _ordered(view, bundles)
+
+
+def _as_bounded(view: OperatorView, launch: Launch) -> Launch:
+    """A launch, unlike what was measured if its sizes are upper bounds."""
+    bounded = any(view.is_bounded[node] for node in launch.nodes)
+    return replace(launch, unlike=launch.unlike or bounded)
 
 
 def _forward(view: OperatorView, *, fuses_attention: bool) -> list[Bundle]:

@@ -19,6 +19,7 @@ from go_rl.core import OpGraph, OpKind
 from go_rl.core.graph.fusion import MAX_FUSED
 from go_rl.costs.operator_sizes import FLOAT_BYTES
 from go_rl.costs.operators.launches.launch import BATCH_NORM, Launch, Launches, moved
+from go_rl.costs.operators.launches.operator_view import DATA_DEPENDENT
 from go_rl.costs.operators.launches.product_launches import DEPTHWISE
 from go_rl.costs.operators.tables.operator_rows import ATTENTION, NORMS, PRODUCTS
 
@@ -103,6 +104,10 @@ def _is_library(launch: Launch) -> bool:
 
 
 def _is_unknown(graph: OpGraph, launch: Launch) -> bool:
+    """Whether a compiler sees neither through a launch nor, until it ran, how large its result
+    is."""
+    if any(graph.op_type[node] in DATA_DEPENDENT for node in launch.nodes):
+        return True
     return bool(np.isin(graph.kind[list(launch.nodes)], UNKNOWN_KINDS).any())
 
 

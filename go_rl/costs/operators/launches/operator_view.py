@@ -27,6 +27,14 @@ NO_GRADIENT = frozenset({"lt", "le", "gt", "ge", "eq", "ne", "and", "or", "not",
 NUMBERS = frozenset({"broadcast_in_dim", "ConstantOfShape", "Constant", "constant"})
 """Constants that hold one number."""
 HALVES = ElementType.FLOAT16, ElementType.BFLOAT16
+DATA_DEPENDENT = frozenset({
+    "Compress", "NonMaxSuppression", "NonZero", "Unique", "com.microsoft.Unique",
+    "aten._unique", "aten._unique2", "aten.argwhere", "aten.masked_select", "aten.nonzero",
+    "aten.unique_consecutive", "aten.unique_dim", "torchvision.nms",
+    "NON_MAX_SUPPRESSION_V4", "NON_MAX_SUPPRESSION_V5", "UNIQUE",
+})  # fmt: skip
+"""Operators, by their own names, whose results are as large as their data say: a graph has the
+largest size."""
 KEPT_NAMES = frozenset({"Relu", "ReduceMean", "relu"})
 """Names that say more than what `opcode` makes of them."""
 
@@ -68,6 +76,22 @@ class OperatorView:
         """[N] whether it is an operator of PyTorch, which launches it as it is: such pieces of a
         norm or a softmax are kernels of their own."""
         return [name.startswith("aten.") for name in self.graph.op_type]
+
+    @cached_property
+    def is_bounded(self) -> list[bool]:
+        """[N] whether a graph has an upper bound only of what a node reads or writes: it is of
+        `DATA_DEPENDENT`, or reads the result of such a node."""
+        found, passed = [False] * len(self.op), [False] * len(self.op)
+        for node, op_type in enumerate(self.graph.op_type):
+            own = op_type in DATA_DEPENDENT and self.live[node]
+            found[node] = own or any(passed[o] for o in self.operands[node])
+            # A sum over the elements has one size, and so has a tensor that some are written to.
+            kept = any(
+                not passed[o] and self.shape[o] == self.shape[node] for o in self.operands[node]
+            )
+            is_sum = self.graph.kind[node] == OpKind.REDUCTION
+            passed[node] = own or (found[node] and not is_sum and not kept)
+        return found
 
     @cached_property
     def after(self) -> list[bool]:
