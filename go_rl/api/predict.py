@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal, TypeGuard, get_args
 
 from go_rl.api.options import WeightsChoice, options_from
@@ -33,6 +34,10 @@ HOST_BOUND = 0.9
 """Share of a network's time that the host needs, from which on a faster GPU brings nothing."""
 TABLES = (".csv", ".csv.gz")
 """Endings of tables of operators; every other name is that of a model."""
+WORDS = MappingProxyType(
+    {"dims": "--dim", "inputs": "--input", "weight_positions": "--weight-args"}
+)
+"""Options of the command by those of `go_rl.load`, where their names differ."""
 
 
 @dataclass(frozen=True)
@@ -174,7 +179,8 @@ class PredictOptions:
             raise ProblemError(f"unknown compiler {self.by!r}{nearest(self.by, BY)} Use "
                                f"{' or '.join(BY)}")  # fmt: skip
         if self.candidates is not None and self.by != "programs":
-            raise ProblemError("candidates are of programs: set by to 'programs' (--by programs)")
+            raise ProblemError("candidates are of programs; give by='programs', or on the command "
+                               "line --by programs, too")  # fmt: skip
         if self.fusion is not None and self.by == "programs":
             raise ProblemError("fusion is of kernels; of programs TVM decides it: leave it out")
 
@@ -326,8 +332,9 @@ def _check_kernels(chosen: PredictOptions) -> None:
 def _refuse_options(table: str | Path, options: Mapping[str, Any]) -> None:
     given = [name for name, value in options.items() if value and value != "error"]
     if given:
-        raise ProblemError(f"{table}: a table of operators has its sizes, so {given[0]!r} cannot "
-                           "be set; leave it out")  # fmt: skip
+        word = WORDS.get(given[0], f"--{given[0].replace('_', '-')}")
+        raise ProblemError(f"{table}: a table of operators has its sizes and is no model; leave "
+                           f"out {given[0]} ({word} on the command line)")  # fmt: skip
 
 
 def _launches(

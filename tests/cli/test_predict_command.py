@@ -39,6 +39,8 @@ def test_predict_takes_a_data_sheet_and_python_agrees(command, operators, tmp_pa
     (note,) = document.pop("notes")
     assert note == "mine: architecture and power are those of NVIDIA H100 80GB HBM3"
     assert document == go_rl.predict(operators, "h100").to_json()
+    said = command("predict", operators, "--device", "mine.json").out
+    assert f"note: {note[:20]}" in said
 
 
 def test_train_operators_writes_weights_that_predict(command, operators, tmp_path, monkeypatch):

@@ -95,7 +95,7 @@ def _print(found: Prediction) -> None:
     for each in found.unpriced:
         uses = f"{each.calls:,} × {each.what}"
         print_line(console(), f"no price, not in the sum: {uses}: {each.reason}")
-    for line in (*found.notes, *note_lines(found.model_notes)):
+    for line in note_lines((*found.notes, *found.model_notes)):
         print_line(console(), line)
 
 
