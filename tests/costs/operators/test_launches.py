@@ -13,6 +13,8 @@ from graphs.readers.onnx_models import array, parsed
 import go_rl
 from go_rl.core import ElementType
 from go_rl.costs.operators.launches import eager_launches, fused_launches
+from go_rl.costs.operators.launches.attention_launches import fused_attention
+from go_rl.costs.operators.launches.operator_view import OperatorView
 from go_rl.costs.operators.tables import OperatorError
 from go_rl.graphs.readers.jax.reader import trace_jax
 from go_rl.graphs.zoo.bert import BertConfig, bert
@@ -474,6 +476,8 @@ def test_packed_attention_is_a_projection_and_attention(bias, tmp_path):
     ]
     assert launches.before == ((), (0,))
     assert len(fused_launches(launches)) == 2
+    view = OperatorView(launches.graph)
+    assert fused_attention(view, launches.graph.num_nodes - 1) is None, "one launch is not all"
 
 
 def test_what_is_no_product_of_two_matrices_is_unlike(tmp_path):

@@ -31,7 +31,14 @@ BY_GEOMETRY = frozenset({
 """Operators whose `go_rl.core.Geometry` has the heads, where their attributes say them."""
 
 
-def fused_attention(view: OperatorView, node: int) -> tuple[Launch, ...]:
+def fused_attention(view: OperatorView, node: int) -> Launch | None:
+    """Return the one launch of a node that is a whole attention and nothing else; None: it is none,
+    or projects its input besides (`attention_launches`), or the graph tells too little."""
+    found = attention_launches(view, node)
+    return found[0] if len(found) == 1 else None
+
+
+def attention_launches(view: OperatorView, node: int) -> tuple[Launch, ...]:
     """Return the launch of a node that is a whole attention, after that of its projection where it
     has one; empty: it is none, or neither its geometry nor its operands tell heads and keys."""
     told = view.geometry(node, "groups") >= 1 and view.graph.op_type[node] in BY_GEOMETRY

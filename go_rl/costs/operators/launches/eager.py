@@ -12,7 +12,10 @@ from go_rl.costs.operators.launches.activations import (
     dropout_launches,
     random_nodes,
 )
-from go_rl.costs.operators.launches.attention_launches import attention_of_pieces, fused_attention
+from go_rl.costs.operators.launches.attention_launches import (
+    attention_launches,
+    attention_of_pieces,
+)
 from go_rl.costs.operators.launches.backward_launches import Bundle, backward_bundles
 from go_rl.costs.operators.launches.launch import Launch, Launches, batch_norm
 from go_rl.costs.operators.launches.operator_view import OperatorView
@@ -86,7 +89,7 @@ def _products(view: OperatorView, backward: bool) -> Iterator[Bundle]:
         is_one = kind in PRODUCT_KINDS and view.elements[node] > 0
         if is_one and view.backward[node] is backward and view.live[node]:
             bias = () if backward else _bias(view, node)
-            yield fused_attention(view, node) or tuple(product_launches(view, node, bias))
+            yield attention_launches(view, node) or tuple(product_launches(view, node, bias))
 
 
 def _bias(view: OperatorView, node: int) -> tuple[int, ...]:
