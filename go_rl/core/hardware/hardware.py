@@ -18,7 +18,7 @@ from go_rl.core.files.paths import path_of
 from go_rl.core.files.whole_file import write_text, writing
 from go_rl.core.graph.element_type import ElementType
 from go_rl.core.graph.op_kind import OpKind
-from go_rl.core.hardware.links import LONGEST_SECONDS, Links, LinkTable, check_amount, link_table
+from go_rl.core.hardware.links import LONGEST_SECONDS, Links, LinkTable, check_rate, link_table
 from go_rl.core.hardware.rates import check_rates, priced_as
 
 MAX_DEVICES = 1024
@@ -126,8 +126,10 @@ class Device:
         return next(named, next((i for i, e in enumerate(engines) if not e.kinds), 0))
 
     def __post_init__(self) -> None:
-        for name in ("peak_flops", "memory_bytes", "memory_bandwidth", "host_bandwidth"):
-            check_amount(f"device {self.kind!r}", name, getattr(self, name))
+        for name in ("peak_flops", "memory_bandwidth", "host_bandwidth"):
+            check_rate(f"device {self.kind!r}", name, getattr(self, name))
+        if not 0 < self.memory_bytes < inf:
+            raise HardwareError(f"device {self.kind!r}: memory_bytes must be a finite number > 0")
         if not 0 <= self.launch_seconds <= LONGEST_SECONDS:
             raise HardwareError(
                 f"device {self.kind!r}: launch_seconds must be a number 0 to {LONGEST_SECONDS:g}"

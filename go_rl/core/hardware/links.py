@@ -19,9 +19,8 @@ from jaxtyping import Float64, Int64
 from go_rl.core.errors import HardwareError
 from go_rl.core.hardware.mesh import mesh_routes
 
-LEAST_AMOUNT, MOST_AMOUNT = 1e-6, 1e30
-"""Rates and memory of devices and links, FLOP/s, bytes/s and bytes, so that seconds and their
-sums are finite."""
+SLOWEST, FASTEST = 1e-6, 1e30
+"""Rates of devices and links, FLOP/s and bytes/s, so that seconds and their sums are finite."""
 LONGEST_SECONDS = 1e6
 """Largest cost of one launch or message, seconds: sums over any model stay finite."""
 
@@ -238,16 +237,16 @@ def _means(
     return pairs / float((1 / bandwidth).sum()), float(latency.sum()) / pairs
 
 
-def check_amount(where: str, name: str, amount: float) -> None:
-    """Raise a `HardwareError` for a rate or a memory that is no number in reach."""
-    if not LEAST_AMOUNT <= amount <= MOST_AMOUNT:
+def check_rate(where: str, name: str, rate: float) -> None:
+    """Raise a `HardwareError` for a rate that is no number in reach."""
+    if not SLOWEST <= rate <= FASTEST:
         raise HardwareError(
-            f"{where}: {name} must be a number from {LEAST_AMOUNT:g} to {MOST_AMOUNT:g}, in SI "
-            f"units, not {amount!r}"
+            f"{where}: {name} must be a number from {SLOWEST:g} to {FASTEST:g}, in SI units, not "
+            f"{rate!r}"
         )
 
 
 def _check_rates(where: str, bandwidth: float, latency: float) -> None:
-    check_amount(where, "bandwidth", bandwidth)
+    check_rate(where, "bandwidth", bandwidth)
     if not 0 <= latency <= LONGEST_SECONDS:
         raise HardwareError(f"{where}: latency_seconds must be a number 0 to {LONGEST_SECONDS:g}")
