@@ -174,7 +174,7 @@ def test_the_table_of_pairs_is_what_the_fields_say(seed):
         ({"groups": [{"name": "a", "devices": [[0, 1], [1, 2]], "bandwidth": 1}]},
          "device 1 is in it twice"),
         ({"groups": [{"name": "a", "devices": [[0, 1]]}]}, "field 'bandwidth' is missing"),
-        ({"groups": [{"name": "a", "devices": [[0, 1]], "bandwidth": 0}]}, "bandwidth must be a number from"),
+        ({"groups": [{"name": "a", "devices": [[0, 1]], "bandwidth": 0}]}, "must be a number from"),
         ({"groups": [{"name": "a", "devices": [[0, 4]], "bandwidth": 1}]},
          "group 'a' names device 4"),
         ({"groups": [{"name": "a", "device": [[0, 1]], "bandwidth": 1}]}, "'devices'"),
