@@ -11,11 +11,12 @@ import pytest
 from graphs.readers.onnx_models import array, parsed
 
 import go_rl
-from go_rl.core import ElementType
+from go_rl.core import ElementType, OpKind
 from go_rl.costs.operators.launches import eager_launches, fused_launches
 from go_rl.costs.operators.launches.attention_launches import fused_attention
 from go_rl.costs.operators.launches.operator_view import OperatorView
 from go_rl.costs.operators.tables import OperatorError
+from go_rl.graphs.readers.graph_builder import GraphBuilder, Node
 from go_rl.graphs.readers.jax.reader import trace_jax
 from go_rl.graphs.zoo.bert import BertConfig, bert
 from go_rl.graphs.zoo.models.building import flax_model, floats, integers
@@ -505,3 +506,21 @@ def test_sizes_that_depend_on_data_are_unlike_and_no_kernel_crosses_them(tmp_pat
     ]  # fmt: skip
     fused = fused_launches(launches).each
     assert [each.what for each in fused] == ["abs", "NonZero", "GatherND + reduce_sum + exp"]
+
+
+def test_a_mask_is_never_taken_for_the_queries():
+    """Queries of rank 3 tell no heads, whatever the mask beside them is."""
+    builder = GraphBuilder("torch")
+    for name, shape in (("q", (8, 512, 1024)), ("mask", (8, 1, 512, 512))):
+        size = 4.0 * np.prod(shape)
+        builder.add_node(Node(name, "input", OpKind.INPUT, output_bytes=size, output_itemsize=4.0,
+                              output_shape=shape))  # fmt: skip
+    flops, size = 8 * 16 * 512 * (512 * 262.0 - 1), 4.0 * 8 * 16 * 512 * 64
+    made = Node("y", "scaled_dot_product_attention", OpKind.MATMUL, flops, output_bytes=size,
+                output_itemsize=4.0, output_shape=(8, 16, 512, 64), is_output=True)  # fmt: skip
+    builder.add_node(made)
+    for sender in (0, 1):
+        builder.add_edge(sender, 2, 4.0)
+    (launch,) = eager_launches(builder.build()).each
+    assert launch.op != "attention"
+    assert launch.unlike

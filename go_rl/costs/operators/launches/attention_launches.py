@@ -107,10 +107,12 @@ def _of_operands(view: OperatorView, node: int) -> Launch | None:
     """Attention on operands of rank 4; None: it is none, or they do not tell heads and keys."""
     name = view.graph.op_type[node].lower()
     shapes = [view.shape[o] for o in view.operands[node] if len(view.shape[o]) == 4]
-    if "attention" not in name or "backward" in name or not shapes:
+    if "attention" not in name or "backward" in name:
         return None
     # Operands come in the order of the graph: queries are those of which the result has as many.
-    query = next((each for each in shapes if prod(each) == view.elements[node]), shapes[0])
+    query = next((each for each in shapes if prod(each) == view.elements[node]), None)
+    if query is None:
+        return None
     key = next((each for each in shapes if each != query and each[-1] == query[-1]), query)
     heads_last = view.shape[node][-1] == query[2] * query[3] and len(view.shape[node]) == 3
     batch, heads, queries, depth = (query[i] for i in ((0, 2, 1, 3) if heads_last else range(4)))
