@@ -138,6 +138,18 @@ class Plan:
             return 0.0
         return max(0.0, self.value / self.bound - 1.0) if self.bound > 0 else float("inf")
 
+    @property
+    def described_hardware(self) -> Hardware:
+        """Hardware that the plan was made for.
+
+        Raises:
+            PlanError: its document is malformed.
+        """
+        try:
+            return Hardware.from_json(self.hardware, "the plan's hardware")
+        except HardwareError as error:
+            raise PlanError(str(error)) from error
+
     def on_its_hardware(self) -> Plan:
         """Return the plan itself.
 
@@ -147,10 +159,7 @@ class Plan:
         """
         if not self.evaluation.status.ok:  # of a failure, devices mean nothing
             return self
-        try:
-            hardware = Hardware.from_json(self.hardware, "the plan's hardware")
-        except HardwareError as error:
-            raise PlanError(str(error)) from error
+        hardware = self.described_hardware
         copies = ((n, d) for n, devices in self.replicas.items() for d in devices)
         for node, device in chain(enumerate(self.device.tolist()), copies):
             if not 0 <= device < hardware.num_devices:

@@ -6,7 +6,6 @@ from dataclasses import replace
 
 from go_rl.core import (
     CheckpointError,
-    Hardware,
     HardwareError,
     Objective,
     OpGraph,
@@ -44,8 +43,8 @@ def problem_of(plan: Plan, graph: OpGraph) -> Problem:
         )
     if plan.objective not in list(Objective):
         raise PlanError(f"the plan's objective {plan.objective!r} is unknown")
+    hardware = plan.described_hardware
     try:
-        hardware = Hardware.from_json(plan.hardware, "the plan's hardware")
         options = ProblemOptions(
             objective=Objective(plan.objective),
             rules=rule_set(plan.rules),
@@ -61,6 +60,13 @@ def problem_of(plan: Plan, graph: OpGraph) -> Problem:
     return make_problem(graph, hardware, options)
 
 
+def require_plan_of(plan: Plan, graph: OpGraph) -> None:
+    """Raise a `PlanError` where a plan is of another graph, or a failure."""
+    check_same_graph(plan, graph)
+    if not plan.evaluation.status.ok:
+        raise PlanError(f"the plan is a failure ({plan.evaluation.status}); nothing is exported")
+
+
 def require_legal(plan: Plan, graph: OpGraph) -> None:
     """Check that the checker accepts a plan which is to be run or written for other tools.
 
@@ -74,9 +80,7 @@ def require_legal(plan: Plan, graph: OpGraph) -> None:
     Raises:
         PlanError: the plan is of another graph, malformed, a failure, or rejected.
     """
-    check_same_graph(plan, graph)
-    if not plan.evaluation.status.ok:
-        raise PlanError(f"the plan is a failure ({plan.evaluation.status}); nothing is exported")
+    require_plan_of(plan, graph)
     try:
         verdict = check_plan(plan, problem_of(plan, graph))
     except (CheckpointError, RecordError):

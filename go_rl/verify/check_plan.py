@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, fields, is_dataclass
 from typing import Any
 
-from go_rl.core.errors import HardwareError, PlanError, name_largest
+from go_rl.core.errors import PlanError, name_largest
 from go_rl.core.evaluation import OPTIMAL_GAP, Status, proved_optimal
 from go_rl.core.files.strict_json import shown
 from go_rl.core.graph.op_graph import OpGraph
@@ -204,10 +204,7 @@ def check_same_graph(plan: Plan, graph: OpGraph) -> None:
 
 
 def _check_hardware(plan: Plan, hardware: Hardware) -> None:
-    try:
-        theirs = Hardware.from_json(plan.hardware, "the plan's hardware")
-    except HardwareError as error:
-        raise PlanError(str(error)) from error
+    theirs = plan.described_hardware
     if theirs.name != hardware.name:
         raise PlanError(
             f"the plan is for other hardware: {shown(theirs.name)}, not {hardware.name!r}"

@@ -10,9 +10,10 @@ import numpy as np
 from jaxtyping import Int
 
 from go_rl.api.progress import Progress, count_updates, ignore
-from go_rl.core import ReadError, TrainingError
+from go_rl.core import TrainingError
 from go_rl.core.config_checks import COUNT, LESS_THAN_ALL, SEED, check_ranges
 from go_rl.core.files.run_lock import exclusive
+from go_rl.core.files.shipped import or_a_folder
 from go_rl.core.hardware.processor import own_target
 from go_rl.core.optimizer import Milestone
 
@@ -262,12 +263,8 @@ def _data_set(source: str | Path) -> KernelData:
     that a folder would do, too."""
     from go_rl.costs.kernels.measure.data import load_kernel_data
 
-    try:
+    with or_a_folder(source, "go-rl measure kernels"):
         return load_kernel_data(source)
-    except ReadError as error:
-        if Path(source).suffix == ".npz" or Path(source).exists():
-            raise
-        raise ReadError(f"{error}; or a folder of go-rl measure kernels") from None
 
 
 def _not_a_folder(option: str, source: str | Path) -> TrainingError:

@@ -141,7 +141,7 @@ def _document(verdict: Verdict, plan: Plan, config: CheckOptions) -> dict[str, o
 
 def _assumed(plan: Plan, config: CheckOptions) -> str:
     """The problem that the plan was held against, in words."""
-    hardware = Hardware.from_json(plan.hardware, "the plan's hardware")
+    hardware = plan.described_hardware
     whose = "as the plan describes them"
     if config.hardware is not None:
         whose = "as --hardware has them"

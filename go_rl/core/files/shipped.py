@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
-from go_rl.core.errors import NAMED, GoRLError, nearest
+from go_rl.core.errors import NAMED, GoRLError, ReadError, nearest
 
 
 def shipped_or_given(
@@ -39,3 +41,15 @@ def shipped_or_given(
             f"ships: {', '.join(known) or 'none'}"
         )
     return folder / f"{source}{ending}"
+
+
+@contextmanager
+def or_a_folder(source: str | Path, command: str) -> Iterator[None]:
+    """Let the error about a data set that is neither a file nor ships say that a folder of a
+    command would do, too."""
+    try:
+        yield
+    except ReadError as error:
+        if Path(source).suffix == ".npz" or Path(source).exists():
+            raise
+        raise ReadError(f"{error}; or a folder of {command}") from None

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 from jaxtyping import Bool, Int, Int64
 
-from go_rl.core import Hardware, HardwareError, OpGraph, Plan, PlanError, SplitError
+from go_rl.core import Hardware, OpGraph, Plan, SplitError
 from go_rl.graphs.cutting.layer_blocks import (
     BEFORE,
     LayerBlocks,
@@ -20,7 +20,7 @@ from go_rl.graphs.cutting.layer_blocks import (
     path_of,
     scope_path,
 )
-from go_rl.verify.check_plan import check_same_graph
+from go_rl.plans.legal import require_plan_of
 
 BY_MODULE = ("huggingface", "gguf")
 """Forms of models whose nodes are modules themselves."""
@@ -123,15 +123,9 @@ def placed(sink: str, plan: Plan, graph: OpGraph, model: Path | None = None) -> 
     Raises:
         PlanError: the plan is a failure, or of another graph.
     """
-    check_same_graph(plan, graph)
-    if not plan.evaluation.status.ok:
-        raise PlanError(f"the plan is a failure ({plan.evaluation.status}); nothing is exported")
-    try:
-        hardware = Hardware.from_json(plan.hardware, "the plan's hardware")
-    except HardwareError as error:
-        raise PlanError(str(error)) from error
+    require_plan_of(plan, graph)
     device = plan.device.astype(np.int64)
-    return Placed(sink, graph, hardware, device, ~graph.is_fed, plan.replicas, model)
+    return Placed(sink, graph, plan.described_hardware, device, ~graph.is_fed, plan.replicas, model)
 
 
 def placed_devices(

@@ -14,8 +14,8 @@ import numpy as np
 from go_rl.core import Device, Hardware, OpGraph, Plan, PlanError
 from go_rl.core.files.scratch_folder import scratch_folder
 from go_rl.graphs.cutting.colocation import graph_of_plan
+from go_rl.plans.legal import require_plan_of
 from go_rl.plans.stages.manifest import FILE, Manifest, Stage, StageTensor
-from go_rl.verify.check_plan import check_same_graph
 
 ARRAYS, PLAN = "arrays.npz", "plan.json"
 
@@ -96,9 +96,7 @@ def check_exportable(plan: Plan, graph: OpGraph, folder: Path) -> None:
     Raises:
         PlanError: the plan is of another model or a failure, or the folder has files.
     """
-    check_same_graph(plan, graph_of_plan(plan, graph))
-    if not plan.evaluation.status.ok:
-        raise PlanError(f"the plan is a failure ({plan.evaluation.status}); nothing to export")
+    require_plan_of(plan, graph_of_plan(plan, graph))
     if folder.is_symlink() or folder.resolve() == Path.cwd():
         raise PlanError(f"{folder}: name a new or empty folder, no link and not the current one")
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):

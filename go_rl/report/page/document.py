@@ -110,7 +110,7 @@ def _plan_part(shown: ShownPlan, letter: str) -> dict[str, Any]:
 
 
 def _in_time(problem: Problem, plan: Plan) -> dict[str, Any]:
-    """What each operator could take, where it could move, and one iteration."""
+    """Slack and possible moves of each operator, and one iteration."""
     replayed = problem.objective.traits.is_replayed
     timeline: Timeline | None = plan_timeline(problem, plan) if replayed else None
     return {

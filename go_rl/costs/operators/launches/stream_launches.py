@@ -56,8 +56,8 @@ def stream_launch(view: OperatorView, node: int) -> Launch | None:
 
 
 def _folded_loop(view: OperatorView, node: int) -> Launch:
-    """What all trips of a loop compute, as one product of equal sides, where that takes longer than
-    what they move; else a stream of that."""
+    """One product of equal sides that computes as much as all trips of a loop, where that takes
+    longer than moving their bytes; else a stream of these."""
     num_bytes, flops = (float(each[node]) for each in (view.graph.bytes_accessed, view.graph.flops))
     if flops > RIDGE * num_bytes:
         side = max(1, round((flops / 2) ** (1 / 3)))

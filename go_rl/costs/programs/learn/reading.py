@@ -12,6 +12,7 @@ import numpy as np
 from jaxtyping import Int64
 
 from go_rl.core import CheckpointError, ReadError, TrainingError
+from go_rl.core.files.shipped import or_a_folder
 from go_rl.costs.learning.metrics import medians_of_groups
 from go_rl.costs.programs.features import join_asts, pack_asts
 from go_rl.costs.programs.features.cdmpp_files import load_cdmpp
@@ -75,12 +76,8 @@ def _read_one(source: Source, rules: KeepRules | None, sheets: str | None) -> Pr
 def _data_set(source: Source) -> ProgramData:
     """A data set, by file or by the name of one that ships; where there is neither, the error says
     that a folder would do, too."""
-    try:
+    with or_a_folder(source, "go-rl measure programs"):
         return load_programs(source)
-    except ReadError as error:
-        if Path(source).suffix == ".npz" or Path(source).exists():
-            raise
-        raise ReadError(f"{error}; or a folder of go-rl measure programs") from None
 
 
 def examples_of_cdmpp(path: Path, rules: KeepRules | None = None) -> ProgramExamples:
